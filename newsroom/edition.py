@@ -152,8 +152,7 @@ class SectionAtWork:
         usual: Publisher,
         known: frozenset[str],
     ) -> Iterator[Filed]:
-        """Return one stage as its first paper prints it, then as others do: in their own words or reprinted from the
-        agency."""
+        """Yield one stage as its first paper prints it, then as others do: in their own words or reprinted."""
         section = self._section.name
         paper = usual if self._rng.random() < 0.65 else publisher_for(section, self._rng)
         others: list[Publisher] = []
@@ -224,7 +223,7 @@ def _quotas(shares: Sequence[float], articles: int) -> list[int]:
 
 
 def edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[PrintedArticle]:
-    """Return the articles of the last `days` before `now` by time; the same arguments give the same edition.
+    """Yield the articles of the last `days` before `now` by time; the same arguments give the same edition.
 
     Raises ValueError naming the argument if `now` has no zone, or `articles` or `days` is below 1, and
     TooLittleToSayError if more are requested than all sections can write. What one section can't fill, others do.
@@ -233,7 +232,7 @@ def edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 1
 
 
 def named_edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: int = 14) -> Iterator[NamedArticle]:
-    """Return the same articles with their names, as the facts have them, to test measures of similarity."""
+    """Yield the same articles with their names, as the facts have them, to test measures of similarity."""
     if now.tzinfo is None:
         raise ValueError("now needs a time zone")
     if articles < 1 or days < 1:

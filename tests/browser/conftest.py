@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_playwright
 
 from tests.doubles.built_device import built_device
-from tests.doubles.small_world import free_port, serving, shared_cache
+from tests.doubles.small_world import free_port, serve_app, shared_cache
 
 SHELL = Path("/usr/bin/chromium-headless-shell")
 """Chromium without windows: draws the same pages, and starts none of its own."""
@@ -94,6 +94,6 @@ def serve() -> Iterator[Serve]:
 
         def start(make: Callable[[int], FastAPI]) -> str:
             port = free_port()
-            return stack.enter_context(serving(make(port), port))
+            return stack.enter_context(serve_app(make(port), port))
 
         yield start

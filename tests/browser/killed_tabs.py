@@ -62,7 +62,7 @@ def address_of(one: Received) -> tuple[str, str]:
     return one.method, f"{one.path}?{one.query}".rstrip("?")
 
 
-def wrongs(reader: KilledReader, asked: list[Received], database: sqlite3.Connection) -> list[str]:
+def find_errors(reader: KilledReader, asked: list[Received], database: sqlite3.Connection) -> list[str]:
     """Return what this profile lost, charged twice, or sent without a log line; empty if nothing is wrong."""
     found: list[str] = []
 
@@ -110,7 +110,7 @@ def verdict(reader: KilledReader, folder: Path) -> list[str]:
     """Return what is wrong with a reader whose browser has ended."""
     database = database_of(reader.profile, folder / f"{reader.profile.name}.sqlite")
     try:
-        return wrongs(reader, reader.received(), database)
+        return find_errors(reader, reader.received(), database)
     finally:
         database.close()
 

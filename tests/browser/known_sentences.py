@@ -90,7 +90,7 @@ def _newest(facts: KnownFacts, column: str, table: str) -> datetime:
 
 
 def _today(found: tuple[str, ...], facts: KnownFacts) -> bool:
-    """Check 'sent 1 blurred number and joined 1 group count and 1 training round, and repeated ...'."""
+    """Return whether 'sent 1 blurred number and joined 1 group count and 1 training round, and ...' is true."""
     said = found[0]
     counts = {
         "blurred number": facts.account.times["reports"],
@@ -115,8 +115,9 @@ def _sent(found: tuple[str, ...], facts: KnownFacts) -> bool:
 
 
 def _step(found: tuple[str, ...], facts: KnownFacts) -> bool:
-    """Check an interest's stories and largest weights, or the weights of all interests if no story count is shown.
+    """Return whether an interest's stories and largest weights are true.
 
+    Without a number of stories, the weights are those of all interests together.
     tests/unit/device_app/journeys/test_reports_sent.py checks the stored weights against the clicks' vectors.
     """
     stories, *shown = found

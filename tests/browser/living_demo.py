@@ -70,7 +70,7 @@ def growth(held: list[dict[str, int]]) -> dict[str, float]:
     return {name: held[-1][name] / size - 1 for name, size in settled.items() if name in held[-1]}
 
 
-def placed(page: Page) -> str:
+def layout_hash(page: Page) -> str:
     """Return a hash of the positions of everything on the page."""
     return sha256("\n".join(page.evaluate(PLACES)).encode()).hexdigest()[:16]
 
@@ -94,16 +94,16 @@ def watch(minutes: int, devices: int, pace: float, pictures: Path) -> bool:
         choose(page)
         page.wait_for_timeout(WARM_UP_SEC * 1_000)
         page.screenshot(path=pictures / "before.png")
-        before, held = placed(page), []
+        before, held = layout_hash(page), []
         for minute in range(minutes + 1):
             held.append(memory_mb(demo))
             sizes = " ".join(f"{name} {size} MB" for name, size in held[-1].items())
-            print(f"{minute:3} min: {sizes}; page {placed(page)}, offers {offered(page)}", flush=True)  # noqa: T201
+            print(f"{minute:3} min: {sizes}; page {layout_hash(page)}, offers {offered(page)}", flush=True)  # noqa: T201
             page.wait_for_timeout(60_000 if minute < minutes else 0)
-        after = placed(page)
+        after = layout_hash(page)
         page.screenshot(path=pictures / "after.png")
         page.reload()
-        reloaded, offer = placed(page), offered(page)
+        reloaded, offer = layout_hash(page), offered(page)
         page.screenshot(path=pictures / "reloaded.png")
         browser.close()
     print(f"page before {before}, after {after}, reloaded {reloaded}; reloaded it offers {offer}")  # noqa: T201

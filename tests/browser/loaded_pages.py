@@ -157,7 +157,7 @@ class ProcessorTime:
 
     @contextmanager
     def of(self, server: int, callers: int) -> Iterator[None]:
-        """Return the time of the server, of the callers, of this process, which turns pages, and of Chromium."""
+        """Measure the time of the server, of the callers, of this process, which turns pages, and of Chromium."""
         before, started = self._now(server, callers), time.monotonic()
         yield
         self.seconds = time.monotonic() - started
@@ -206,7 +206,9 @@ def behind_others(program: Path | None, folder: Path) -> str:
     return str(found)
 
 
-def reported(callers: list[Caller], readers: list[LoadedReader], ended: list[RoundStatus], took: ProcessorTime) -> None:
+def print_report(
+    callers: list[Caller], readers: list[LoadedReader], ended: list[RoundStatus], took: ProcessorTime
+) -> None:
     """Print what was measured."""
     statuses = sum((Counter(one.answers.status) for one in callers), Counter[int | str]())
     waited = [
@@ -274,7 +276,7 @@ def measure(pages: int, rate: float, seconds: float, seed: int, cache: Path | No
                 else:
                     time.sleep(0.05)
             callers = offered.result()
-        reported(callers, readers, ended, took)
+        print_report(callers, readers, ended, took)
         for reader in readers:
             reader.note_unanswered(url)
         wrong = faults(callers, LIMIT_PER_MINUTE)

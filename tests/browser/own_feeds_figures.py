@@ -71,7 +71,7 @@ class Publishers:
 
 
 @contextmanager
-def served(publishers: Publishers) -> Iterator[str]:
+def serve_feeds(publishers: Publishers) -> Iterator[str]:
     """Serve the feeds on loopback; yield them and their base address. The unreachable one answers 404."""
 
     class HeadlineHandler(BaseHTTPRequestHandler):
@@ -123,7 +123,7 @@ def reading(ownfeed: list[str], addresses: list[str], every: float, folder: Path
         process.wait(60)
 
 
-def waited(look: Callable[[], Found | None], limit_sec: float) -> Found:
+def wait_for(look: Callable[[], Found | None], limit_sec: float) -> Found:
     """Call `look` until it returns something, and return that. Raises TimeoutError."""
     end = time.monotonic() + limit_sec
     while (found := look()) is None:
@@ -137,26 +137,26 @@ def measure(ownfeed: list[str], data: Path, feeds: int, items: int, every: float
     """Start once and print the figures."""
     stories = list(islice(cycle(headlines(data, min(feeds * items, HEADLINES))), feeds * items))
     publishers = Publishers(stories, feeds, items)
-    with served(publishers) as home, tempfile.TemporaryDirectory() as folder:
+    with serve_feeds(publishers) as home, tempfile.TemporaryDirectory() as folder:
         # Each feed on a host of its own, as in life: a host is asked for one feed a second.
         port = home.rpartition(":")[2]
         addresses = [f"http://127.0.0.{number % 250 + 2}:{port}/feed/{number}.xml" for number in range(feeds)]
         addresses.append(home + DEAD)
         began = time.monotonic()
         with reading(ownfeed, addresses, every, Path(folder)) as printed, httpx.Client(follow_redirects=True) as reader:
-            link = waited(lambda: re.search(r"Your feed\s+(\S+)", printed()), START_SEC)[1]
-            page = waited(lambda: shown(reader, link), START_SEC)
+            link = wait_for(lambda: re.search(r"Your feed\s+(\S+)", printed()), START_SEC)[1]
+            page = wait_for(lambda: page_with_stories(reader, link), START_SEC)
             print(f"the newest {page.count(CARD)} stories after {time.monotonic() - began:.1f} s")  # noqa: T201
-            page = waited(lambda: ranked(reader, link), START_SEC)
+            page = wait_for(lambda: ranked_page(reader, link), START_SEC)
             took = time.monotonic() - began
             cards = page.count(CARD)
             print(f"{feeds} feeds of {items} items: a ranked page of {cards} cards after {took:.1f} s")  # noqa: T201
             home_page = link.split("?")[0]
-            said = waited(lambda: dead_feed(reader, home_page), START_SEC)
+            said = wait_for(lambda: dead_feed(reader, home_page), START_SEC)
             print(f"of the dead feed the page says: {said}")  # noqa: T201
             publishers.publish()
             published = time.monotonic()
-            waited(lambda: re.search(r'class="offered">[^<]*new stor', reader.get(home_page).text), OFFER_SEC)
+            wait_for(lambda: re.search(r'class="offered">[^<]*new stor', reader.get(home_page).text), OFFER_SEC)
             print(  # noqa: T201
                 f"a new item is on offer {(time.monotonic() - published) / 60:.2f} minutes after its publisher has it, "
                 f"with --every {every:g}"
@@ -173,7 +173,7 @@ def watch_refresh(reader: httpx.Client, home: str, stories: int, watch_sec: floa
         return True if found and int(found[1].replace(",", "")) >= stories else None
 
     began = time.monotonic()
-    waited(all_here, ALL_SEC)
+    wait_for(all_here, ALL_SEC)
     print(f"all {stories} stories are listed {time.monotonic() - began:.0f} s later")  # noqa: T201
     feed = re.search(r'href="(/feeds/stories\?feed=Publisher[^"]+)"', reader.get(home + "/feeds").text)
     assert feed is not None
@@ -199,15 +199,15 @@ def watch_refresh(reader: httpx.Client, home: str, stories: int, watch_sec: floa
         print(f"{process.memory_info().rss / 2**20:.0f} MiB: {command}")  # noqa: T201
 
 
-def shown(reader: httpx.Client, link: str) -> str | None:
+def page_with_stories(reader: httpx.Client, link: str) -> str | None:
     """Return the reader's page once it shows stories, ranked or not."""
     answer = reader.get(link)
     return answer.text if answer.is_success and CARD in answer.text else None
 
 
-def ranked(reader: httpx.Client, link: str) -> str | None:
+def ranked_page(reader: httpx.Client, link: str) -> str | None:
     """Return the reader's page once its stories are in the reader's own order."""
-    page = shown(reader, link)
+    page = page_with_stories(reader, link)
     return page if page is not None and UNRANKED not in page else None
 
 

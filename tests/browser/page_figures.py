@@ -94,7 +94,7 @@ def reading(page: Page, home: str, times: int) -> dict[str, list[float]]:
 
 @contextmanager
 def one_demo(link: str | None) -> Iterator[str]:
-    """Return the link to the feed of a running demo, or of a new one."""
+    """Yield the link to the feed of a running demo, or of a new one."""
     if link is not None:
         yield link
         return

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from protocol.popularity import MATERIAL, CountList
 from tests.doubles.attacked_device import HONEST, UNIT
 from tests.doubles.malicious_server import MaliciousServer
-from tests.doubles.read_sessions import ReceivedRequest, named
+from tests.doubles.read_sessions import ReceivedRequest, without_ids
 
 LATE_SEC, RETRY_AFTER_SEC = (1, 3, 12), (1, 2, 6)
 """A device waits 10 s for an answer."""
@@ -89,7 +89,7 @@ class PerReaderFront:
             await self._app(scope, receive, send)
             return
         path, at_sec = scope["path"], time.monotonic() - visit.began_sec
-        visit.received.append(ReceivedRequest(at_sec, f"{scope['method']} {named(path)}"))
+        visit.received.append(ReceivedRequest(at_sec, f"{scope['method']} {without_ids(path)}"))
         if path.startswith("/v1/") and (trouble := visit.trouble(at_sec)):
             status, span_sec = trouble
             if status:
@@ -107,7 +107,7 @@ class PerReaderFront:
 
 
 def _with_body(body: bytes, send: Send) -> Send:
-    """Send an answer with its own headers and another body."""
+    """Return a sender that keeps an answer's headers and replaces its body."""
 
     async def changed(message: Message) -> None:
         if message["type"] == "http.response.start":

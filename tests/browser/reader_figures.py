@@ -92,7 +92,7 @@ def visit(context: BrowserContext, link: str, *, page_slowed: bool = False) -> t
     return page, Visit(took_ms, ran_ms(renderers()) - before)
 
 
-def again(page: Page) -> Visit:
+def reload_page(page: Page) -> Visit:
     """Reload the same page and return its figures."""
     before = ran_ms(renderers())
     page.reload(wait_until="commit")
@@ -112,7 +112,7 @@ def visits(playwright: Playwright, link: str, loads: int) -> dict[str, list[Visi
             page, new = visit(context, link)
             found["visit in a new tab"].append(new)
             time.sleep(SETTLE_SEC)
-            found["reload"].append(again(page))
+            found["reload"].append(reload_page(page))
         for name, slowed in (("first, slowed 4 times", True), ("first, page slowed", False)):
             with profile(playwright) as context, SlowedRenderers() if slowed else nullcontext():
                 found[name].append(visit(context, link, page_slowed=not slowed)[1])

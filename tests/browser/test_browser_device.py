@@ -99,7 +99,7 @@ def reader(
 
 
 @pytest.fixture(scope="module")
-def read(reader: BrowserReader) -> tuple[Page, str]:
+def read_ten_stories(reader: BrowserReader) -> tuple[Page, str]:
     """Pass the first visit and open ten stories; return the page of the feed and its id."""
     page = reader.open()
     begin_first_visit(page)
@@ -116,8 +116,10 @@ def read(reader: BrowserReader) -> tuple[Page, str]:
     return page, feed
 
 
-def test_reading_ten_stories_sends_the_server_no_trace_of_them(reader: BrowserReader, read: tuple[Page, str]) -> None:
-    page, feed = read
+def test_reading_ten_stories_sends_the_server_no_trace_of_them(
+    reader: BrowserReader, read_ten_stories: tuple[Page, str]
+) -> None:
+    page, feed = read_ten_stories
     expect(page.locator("article.card.read")).to_have_count(READ)
     paths = {each.path for each in reader.world.requests()}
     assert any(path.startswith("/v1/news/front") for path in paths)
@@ -216,7 +218,7 @@ def test_reload_past_the_service_worker_does_not_reveal_the_page(chromium: Brows
     expect(page.locator(".story .prose p").first).to_be_visible(timeout=WAIT_MS)
     page.keyboard.press("/")
     page.wait_for_url("**/reader/#/search")
-    page.goto(reader.at("/interests/history"))  # loads nothing: the page of before stands until this one is drawn
+    page.goto(reader.at("/interests/history"))  # loads nothing: the previous page stays until this one is drawn
     expect(page.locator("table.clicks")).to_be_visible(timeout=WAIT_MS)
     page.locator("main input[type=search]").fill("harbour")
     page.keyboard.press("Enter")
@@ -276,8 +278,10 @@ def test_story_opened_by_a_publishers_link_or_typed_address_is_not_recorded_as_a
     context.close()
 
 
-def test_reaction_stays_on_the_page_and_after_a_reload(reader: BrowserReader, read: tuple[Page, str]) -> None:
-    page, _ = read
+def test_reaction_stays_on_the_page_and_after_a_reload(
+    reader: BrowserReader, read_ten_stories: tuple[Page, str]
+) -> None:
+    page, _ = read_ten_stories
     save = page.locator("article.lead button[value=save]")
     save.click()
     expect(save).to_have_attribute("aria-pressed", "true")
@@ -286,8 +290,10 @@ def test_reaction_stays_on_the_page_and_after_a_reload(reader: BrowserReader, re
     expect(page.locator("article.card.read")).to_have_count(READ)
 
 
-def test_second_tab_is_the_same_device_and_outlives_the_first(reader: BrowserReader, read: tuple[Page, str]) -> None:
-    page, feed = read
+def test_second_tab_is_the_same_device_and_outlives_the_first(
+    reader: BrowserReader, read_ten_stories: tuple[Page, str]
+) -> None:
+    page, feed = read_ten_stories
     first = reader.open("/interests/history")
     expect(first.locator("table.clicks tbody tr")).to_have_count(READ, timeout=WAIT_MS)
     second = reader.open()
@@ -301,8 +307,10 @@ def test_second_tab_is_the_same_device_and_outlives_the_first(reader: BrowserRea
     expect(page.locator("table.clicks tbody tr")).to_have_count(READ + 1, timeout=WAIT_MS)
 
 
-def test_privacy_page_confirms_the_build_is_on_the_signed_list(reader: BrowserReader, read: tuple[Page, str]) -> None:
-    page, _ = read
+def test_privacy_page_confirms_the_build_is_on_the_signed_list(
+    reader: BrowserReader, read_ten_stories: tuple[Page, str]
+) -> None:
+    page, _ = read_ten_stories
     page.goto(reader.at("/privacy"))
     build = page.locator("section.own-build")
     expect(build.locator("[data-verdict]")).to_have_count(1, timeout=WAIT_MS)
@@ -311,8 +319,8 @@ def test_privacy_page_confirms_the_build_is_on_the_signed_list(reader: BrowserRe
     page.wait_for_selector("main[data-feed] article")
 
 
-def test_pages_follow_axe_rules_and_fit_the_window(read: tuple[Page, str]) -> None:
-    page, _ = read
+def test_pages_follow_axe_rules_and_fit_the_window(read_ten_stories: tuple[Page, str]) -> None:
+    page, _ = read_ten_stories
     page.evaluate(Axe().axe_script)
     wrong = []
     for path in PAGES:
@@ -334,8 +342,8 @@ def test_pages_follow_axe_rules_and_fit_the_window(read: tuple[Page, str]) -> No
     expect(page.locator("main[data-feed]")).to_be_visible()
 
 
-def test_offline_page_opens_with_what_was_read(reader: BrowserReader, read: tuple[Page, str]) -> None:
-    page, feed = read
+def test_offline_page_opens_with_what_was_read(reader: BrowserReader, read_ten_stories: tuple[Page, str]) -> None:
+    page, feed = read_ten_stories
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
     page.evaluate(CONTROLLED)
     reader.context.set_offline(True)
@@ -349,9 +357,9 @@ def test_offline_page_opens_with_what_was_read(reader: BrowserReader, read: tupl
 
 
 def test_forgotten_interest_leaves_no_byte_of_its_name_on_the_disk(
-    reader: BrowserReader, read: tuple[Page, str]
+    reader: BrowserReader, read_ten_stories: tuple[Page, str]
 ) -> None:
-    page, _ = read
+    page, _ = read_ten_stories
     page.goto(reader.at("/interests"))
     page.locator("article.cluster input[name=name]").first.fill(NAMED)
     page.locator("article.cluster button", has_text="Rename").first.click()
@@ -364,8 +372,8 @@ def test_forgotten_interest_leaves_no_byte_of_its_name_on_the_disk(
     assert not reader.stored(NAMED), "neither in the file nor in its log"
 
 
-def test_erase_removes_the_reading_from_the_disk(reader: BrowserReader, read: tuple[Page, str]) -> None:
-    page, feed = read
+def test_erase_removes_the_reading_from_the_disk(reader: BrowserReader, read_ten_stories: tuple[Page, str]) -> None:
+    page, feed = read_ten_stories
     assert reader.stored(feed)
     promised = page.evaluate("navigator.storage.persist()")
     page.goto(reader.at("/settings"))

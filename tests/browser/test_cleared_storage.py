@@ -103,7 +103,7 @@ class Server:
         return sum(each.path.startswith(beginning) for each in self.world.requests())
 
     def wait_for_device_to_end(self, context: BrowserContext) -> None:
-        """Return once no device runs on the origin: a closed tab may still be writing its files."""
+        """Wait until no device runs on the origin: a closed tab may still be writing its files."""
         page = context.new_page()
         page.goto(self.world.url + ELSEWHERE)
         page.wait_for_function("async () => (await navigator.locks.query()).held.length === 0")
@@ -135,7 +135,7 @@ class Server:
 
 
 @contextmanager
-def served(
+def serve_world(
     folder: Path, first: Path, build: Callable[[], Path], port: int = 0, changes: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
     shutil.copytree(first, folder / "backend")
@@ -180,7 +180,7 @@ def hurried_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(hurried_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("cleared")
-    with served(folder, first_folder(shared_cache(tmp_path_factory)), lambda: hurried_build) as found:
+    with serve_world(folder, first_folder(shared_cache(tmp_path_factory)), lambda: hurried_build) as found:
         yield found
 
 
@@ -192,7 +192,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
     made.close()
 
 
-def opened(context: BrowserContext, server: Server) -> Page:
+def open_page(context: BrowserContext, server: Server) -> Page:
     """Open the page, and answer the question that appears if traces of an earlier build are left."""
     page = context.new_page()
     page.goto(server.home)
@@ -206,7 +206,7 @@ def opened(context: BrowserContext, server: Server) -> Page:
 
 def begin(context: BrowserContext, server: Server, button: str = BEGIN) -> Page:
     """Open the page on an empty store, and pass the first visit."""
-    page = opened(context, server)
+    page = open_page(context, server)
     page.locator(button).click()
     if button == BEFORE:
         expect(page.get_by_role("heading", name="Have you used Ownfeed in this browser before?")).to_be_visible()
@@ -215,7 +215,7 @@ def begin(context: BrowserContext, server: Server, button: str = BEGIN) -> Page:
     return page
 
 
-def installed(page: Page) -> str:
+def installed_build(page: Page) -> str:
     """Return the installed build once the page has recorded it."""
     page.evaluate(CONTROLLED)
     page.evaluate(UNTIL_NOTED)
@@ -255,7 +255,7 @@ def spent_on_reports(tables: dict[str, list[dict[str, Any]]]) -> float:
     return float(sum(each["epsilon"] for each in tables["charge"] if each["channel"] == "reports"))
 
 
-def reported(page: Page, server: Server) -> dict[str, list[dict[str, Any]]]:
+def export_after_report(page: Page, server: Server) -> dict[str, list[dict[str, Any]]]:
     """Return the export once a report was charged."""
     server.next_reports()
     tables = exported(page, server)
@@ -272,8 +272,8 @@ def test_device_whose_storage_is_wiped_repeatedly_sends_only_cover_reports(
 ) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
-    reported(page, server)
-    installed(page)
+    export_after_report(page, server)
+    installed_build(page)
     page.close()
     for number in range(WIPES):
         getattr(server, ways[number % len(ways)])(context)
@@ -289,8 +289,8 @@ def test_device_whose_storage_is_wiped_repeatedly_sends_only_cover_reports(
 def test_first_button_after_a_wipe_does_not_confirm_a_new_start(server: Server, context: BrowserContext) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
-    reported(page, server)
-    build = installed(page)
+    export_after_report(page, server)
+    build = installed_build(page)
     page.goto("about:blank")
     server.clear_by_answer(context)
     page.go_back()  # this tab's own history is a sign that nobody clears; the build is the same, so that it runs
@@ -300,7 +300,7 @@ def test_first_button_after_a_wipe_does_not_confirm_a_new_start(server: Server, 
     open_stories(page, "politics")
     server.next_reports()
     assert exported(page, server)["charge"] == []
-    assert installed(page) == build
+    assert installed_build(page) == build
 
     page.goto(f"{server.home}#/settings")
     page.get_by_role("button", name="I was here before and have no export").click()
@@ -316,7 +316,7 @@ def test_export_imported_after_a_wipe_restores_the_spent_budget(
 ) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
-    installed(page)
+    installed_build(page)
     page.goto(f"{server.home}#/settings")
     with page.expect_download() as download:
         page.get_by_role("link", name="Export").click()
@@ -347,18 +347,18 @@ def holds(after: dict[str, list[dict[str, Any]]], before: dict[str, list[dict[st
 def test_open_tab_restores_spent_budget_and_reading_with_a_notice(server: Server, context: BrowserContext) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
-    build = installed(page)
-    before = reported(page, server)
+    build = installed_build(page)
+    before = export_after_report(page, server)
     server.clear_by_answer(context)
     expect(page.get_by_label(CLEARED)).to_be_visible(timeout=WITHIN_MS)
-    assert installed(page) == build
+    assert installed_build(page) == build
     holds(exported(page, server), before)
     page.goto(f"{server.home}#/")
     page.wait_for_selector(f"{FEED} {CARD}")
     new_page(page)
     server.next_reports()
     page.close()
-    page = opened(context, server)
+    page = open_page(context, server)
     expect(page.locator(FEED)).to_be_visible()
     holds(exported(page, server), before)
 
@@ -366,8 +366,8 @@ def test_open_tab_restores_spent_budget_and_reading_with_a_notice(server: Server
 def test_reloads_neither_clear_the_store_nor_request_the_worker_script(server: Server, context: BrowserContext) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
-    installed(page)
-    before, asked = reported(page, server), server.asked(WORKER_SCRIPT)
+    installed_build(page)
+    before, asked = export_after_report(page, server), server.asked(WORKER_SCRIPT)
     session = context.new_cdp_session(page)
     server.clearing.clears = lambda _: True  # but for the device's own requests nothing of a reload reaches the server
     try:
@@ -398,8 +398,8 @@ def test_open_tab_survives_a_storage_clearing_header_on_any_other_path(
 ) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
-    installed(page)
-    before = reported(page, server)
+    installed_build(page)
+    before = export_after_report(page, server)
     server.clearing.clears = lambda scope: scope["path"] == path
     other = context.new_page()
     other.goto(server.world.url + path)
@@ -413,8 +413,8 @@ def test_open_tab_survives_a_storage_clearing_header_on_any_other_path(
 def test_open_tab_survives_a_clearing_service_worker_script(server: Server, context: BrowserContext) -> None:
     page = begin(context, server)
     open_stories(page, "sport")
-    build = installed(page)
-    before = reported(page, server)
+    build = installed_build(page)
+    before = export_after_report(page, server)
     asked = server.asked(WORKER_SCRIPT)
     context.new_cdp_session(page).send("Network.clearBrowserCache")  # as a day later
     server.clearing.clears = lambda scope: scope["path"].startswith(WORKER_SCRIPT)
@@ -424,18 +424,18 @@ def test_open_tab_survives_a_clearing_service_worker_script(server: Server, cont
         server.clearing.clears = lambda _: False
     assert server.asked(WORKER_SCRIPT) > asked
     expect(page.get_by_label(CLEARED)).to_be_visible(timeout=WITHIN_MS)
-    assert installed(page) == build
+    assert installed_build(page) == build
     holds(exported(page, server), before)
 
 
 def test_tabs_before_and_after_a_wipe_share_one_ledger(server: Server, context: BrowserContext) -> None:
     old = begin(context, server)
     open_stories(old, "sport")
-    installed(old)
-    beside = opened(context, server)  # which waits for the lock of before
-    before = reported(old, server)
+    installed_build(old)
+    beside = open_page(context, server)  # which waits for the earlier lock
+    before = export_after_report(old, server)
     server.clear_by_answer(context)
-    new = opened(context, server)
+    new = open_page(context, server)
     for page in (old, beside):
         expect(page.get_by_label(CLEARED)).to_be_visible(timeout=WITHIN_MS)
     for page in (new, old, beside):
@@ -470,7 +470,7 @@ def test_two_simultaneous_first_tabs_share_one_ledger(server: Server, context: B
         page.get_by_role("button", name=NEW_PAGE).first.click(no_wait_after=True)
     for page in pages:
         page.wait_for_selector(f"main[data-feed]:not([aria-busy]) {CARD}")
-    before = reported(first, server)
+    before = export_after_report(first, server)
     holds(exported(second, server), before)
 
 
@@ -485,16 +485,16 @@ def test_another_build_replaces_a_cleared_one_only_after_asking(
     first = first_folder(shared_cache(tmp_path_factory))
     context = chromium.new_context()
     context.set_default_timeout(WITHIN_MS)
-    with served(folder / "world", first, lambda: reader_build) as server:
+    with serve_world(folder / "world", first, lambda: reader_build) as server:
         page = begin(context, server)
-        installed(page)
+        installed_build(page)
         page.reload()
         page.wait_for_selector(f"{FEED} {CARD}")
         port = int(server.world.url.rpartition(":")[2])
         page.goto("about:blank")
         server.wait_for_device_to_end(context)
         server.clear_by_answer(context)
-    with served(folder / "world2", first, lambda: second, port) as server:
+    with serve_world(folder / "world2", first, lambda: second, port) as server:
         page.go_back()
         question = page.get_by_role("alert")
         expect(question).to_contain_text("The build that was installed here is gone")
@@ -518,14 +518,14 @@ def test_server_cannot_clear_the_storage_of_a_page_on_a_separate_origin(
     folder, first = tmp_path_factory.mktemp("apart"), first_folder(shared_cache(tmp_path_factory))
     context = chromium.new_context()
     context.set_default_timeout(WITHIN_MS)
-    with served(folder / "world", first, lambda: hurried_build, port, origins) as server:
+    with serve_world(folder / "world", first, lambda: hurried_build, port, origins) as server:
         server.home = f"{readers}/reader/"
         page = begin(context, server)
         open_stories(page, "sport")
-        installed(page)
+        installed_build(page)
         page.reload()
         page.wait_for_selector(f"{FEED} {CARD}")
-        before = reported(page, server)
+        before = export_after_report(page, server)
         server.clearing.clears = lambda scope: (b"host", f"127.0.0.1:{port}".encode()) in scope["headers"]
         page.goto(f"{server.home}#/")
         page.wait_for_selector(f"{FEED} {CARD}")

@@ -47,7 +47,7 @@ CUT_OFF = """() => [...document.querySelectorAll(".scroll:has(> .listing)")]
   .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute("aria-label"))"""
 
 
-def served(serve: Serve, services: StandInServices) -> str:
+def serve_console(serve: Serve, services: StandInServices) -> str:
     def make(port: int) -> FastAPI:
         app = FastAPI(openapi_url=None)
         app.include_router(router(services))  # type: ignore[arg-type]
@@ -71,7 +71,7 @@ def test_console_pages_follow_axe_rules_log_no_error_and_fit(
     services.settings.fleet_figures = tmp_path / "fleet-figures.json"
     if make is StandInServices:
         write_fleet_figures(services.settings.fleet_figures, FLEET_FIGURES)
-    home = served(serve, services)
+    home = serve_console(serve, services)
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     wrong: list[str] = []
@@ -95,7 +95,7 @@ def test_console_pages_follow_axe_rules_log_no_error_and_fit(
 def test_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Browser, serve: Serve) -> None:
     services = StandInServices()
     services.coordinator.under_way = False
-    home = served(serve, services)
+    home = serve_console(serve, services)
     context = chromium.new_context()
     page = context.new_page()
     page.goto(home + "/console/rounds")
@@ -120,7 +120,7 @@ def test_operator_signs_in_starts_a_round_and_reads_a_refusal(chromium: Browser,
 
 def test_irreversible_actions_ask_for_confirmation_even_without_scripts(chromium: Browser, serve: Serve) -> None:
     services = StandInServices()
-    home = served(serve, services)
+    home = serve_console(serve, services)
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{home}/console/pool?q=dredging&token={TOKEN}")
@@ -144,7 +144,7 @@ def test_irreversible_actions_ask_for_confirmation_even_without_scripts(chromium
 
 
 def test_table_sorts_numerically_by_a_column_of_counts(chromium: Browser, serve: Serve) -> None:
-    home = served(serve, StandInServices())
+    home = serve_console(serve, StandInServices())
     context = chromium.new_context()
     page = context.new_page()
     page.goto(f"{home}/console/pool?token={TOKEN}")

@@ -110,7 +110,7 @@ class PageUnderTest:
 
 
 @contextmanager
-def shown(chromium: Browser, serve: Serve, kind: Kind) -> Iterator[PageUnderTest]:
+def serve_device(chromium: Browser, serve: Serve, kind: Kind) -> Iterator[PageUnderTest]:
     """Serve a device of a kind; at the end, check that nothing failed, was logged or was requested from other hosts."""
     device = PagesDevice(kind)
     home = serve(app_of(device))
@@ -144,13 +144,13 @@ def test_every_route_of_the_router_is_in_the_checked_pages() -> None:
 
 
 def test_typical_device_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:
-    with shown(chromium, serve, "typical") as look:
+    with serve_device(chromium, serve, "typical") as look:
         look.each(MAIN, len(LOOKS))
         look.each(tuple(path for path in PAGES if path not in MAIN))
 
 
 def test_own_feeds_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:
-    with shown(chromium, serve, "overfull") as look:
+    with serve_device(chromium, serve, "overfull") as look:
         look.device.own_feeds = True
         look.device.library.mark([card.id for card in look.device.cards[:5]])
         look.each(OWN_FEEDS, len(LOOKS))
@@ -165,7 +165,7 @@ def test_own_feeds_pages_pass_every_check(chromium: Browser, serve: Serve) -> No
 
 
 def test_open_drawers_and_confirmations_pass_every_check(chromium: Browser, serve: Serve) -> None:
-    with shown(chromium, serve, "typical") as look:
+    with serve_device(chromium, serve, "typical") as look:
         for path in ("/", "/privacy?show=all", "/training", "/settings", STORY, "/interests"):
             look.open(path)
             look.open_drawers()
@@ -182,7 +182,7 @@ def test_open_drawers_and_confirmations_pass_every_check(chromium: Browser, serv
 def test_wrong_addresses_and_faults_pass_every_check(
     chromium: Browser, serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with shown(chromium, serve, "typical") as look:
+    with serve_device(chromium, serve, "typical") as look:
         for path, status in (
             ("/nowhere", 404),
             ("/story/unknown", 404),
@@ -210,13 +210,13 @@ def _at_fault() -> LatencyView:
 def test_pages_of_empty_offline_and_overfull_devices_pass_every_check(
     chromium: Browser, serve: Serve, kind: Kind
 ) -> None:
-    with shown(chromium, serve, kind) as look:
+    with serve_device(chromium, serve, kind) as look:
         first = ("/welcome", "/popular", "/following", "/saved", "/searches") if kind == "empty" else ()
         look.each(MAIN + first)
 
 
 def test_erased_and_refused_release_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:
-    with shown(chromium, serve, "typical") as look:
+    with serve_device(chromium, serve, "typical") as look:
         status = look.device.status()
         alert = LoopAlert("sync", look.device.now, "The release r4 was refused: its signature is of another key.")
         refused = replace(status, shield="red", shield_words="What the server sent was refused.", alerts=(alert,))
@@ -236,7 +236,7 @@ def test_erased_and_refused_release_pages_pass_every_check(chromium: Browser, se
 
 
 def test_tab_key_reaches_the_skip_link_first_and_shows_focus(chromium: Browser, serve: Serve) -> None:
-    with shown(chromium, serve, "typical") as look:
+    with serve_device(chromium, serve, "typical") as look:
         look.open("/settings?switches=open")
         stops = tab_stops(look.page, 60)
         assert stops[0].name == "Skip to the stories"

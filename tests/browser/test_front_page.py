@@ -67,13 +67,13 @@ def reader(
             page = reader.open()
             begin_first_visit(page)
             page.wait_for_selector(f"{FEED} article")
-            kept(page, "data-feed")
+            wait_until_saved(page, "data-feed")
             page.close()
             yield reader
             context.close()
 
 
-def kept(page: Page, part: str) -> None:
+def wait_until_saved(page: Page, part: str) -> None:
     """Wait until the saved page contains this text."""
     until = time.monotonic() + WAIT_MS / 1_000
     while part not in page.evaluate(KEPT):
@@ -82,7 +82,7 @@ def kept(page: Page, part: str) -> None:
 
 
 @pytest.fixture
-def held(reader: BrowserReader) -> Iterator[HeldWorker]:
+def held_worker(reader: BrowserReader) -> Iterator[HeldWorker]:
     held = HeldWorker(reader)
     yield held
     held.let_go()
@@ -109,7 +109,7 @@ class HeldWorker:
             self.context.unroute(WORKER)
 
 
-def act(page: Page, card: int, kind: str) -> Locator:
+def action_button(page: Page, card: int, kind: str) -> Locator:
     """Return a button of one of the cards."""
     return page.locator("article.card[id]").nth(card).locator(f"[data-react] button[value={kind}]")
 
@@ -130,16 +130,16 @@ def is_busy_by_the_tree(page: Page, name: str) -> bool:
     return any(each["name"] == "busy" and each["value"]["value"] for each in found["properties"])
 
 
-def test_new_tab_shows_the_saved_page_before_its_device_runs(reader: BrowserReader, held: HeldWorker) -> None:
+def test_new_tab_shows_the_saved_page_before_its_device_runs(reader: BrowserReader, held_worker: HeldWorker) -> None:
     page = reader.open()
     page.locator(SAVE).click()
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
     feed = page.locator("main").get_attribute("data-feed")
     assert feed
-    kept(page, 'aria-pressed=\\"true\\"')
+    wait_until_saved(page, 'aria-pressed=\\"true\\"')
     page.close()
 
-    page = held.open(reader)
+    page = held_worker.open(reader)
     expect(page.locator(f"main[data-feed='{feed}'] article.lead")).to_be_visible(timeout=WAIT_MS)
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "true")
     page.wait_for_function(DRAWN)
@@ -154,15 +154,15 @@ def test_new_tab_shows_the_saved_page_before_its_device_runs(reader: BrowserRead
     page.keyboard.press("Enter")  # which would undo it
     expect(page.locator(SAVE)).to_be_focused()
     assert page.locator(SAVE).get_attribute("aria-pressed") == "true", "nobody has done it yet"
-    act(page, 0, "like").click()
-    act(page, 0, "like").click()
-    act(page, 1, "like").click()
-    act(page, 1, "less").press("Space")
+    action_button(page, 0, "like").click()
+    action_button(page, 0, "like").click()
+    action_button(page, 1, "like").click()
+    action_button(page, 1, "less").press("Space")
     expect(page.locator("button[aria-busy=true]")).to_have_count(4)
     assert pressed(page, 0) == pressed(page, 1) == []
     page.evaluate(Axe().axe_script)
     assert page.evaluate("axe.run().then(found => found.violations.map(one => one.id))") == []
-    held.let_go()
+    held_worker.let_go()
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
     expect(page.locator("button[aria-busy]")).to_have_count(0, timeout=WAIT_MS)
     assert (pressed(page, 0), pressed(page, 1)) == (["like"], ["less"])
@@ -174,24 +174,24 @@ def test_new_tab_shows_the_saved_page_before_its_device_runs(reader: BrowserRead
     expect(other.locator(SAVE)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
     assert (pressed(other, 0), pressed(other, 1)) == (["like"], ["less"]), "each of them once"
     for card, kind in ((0, "like"), (1, "less")):
-        act(other, card, kind).dispatch_event("click")
-        expect(act(other, card, kind)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
-    kept(other, "data-feed")
+        action_button(other, card, kind).dispatch_event("click")
+        expect(action_button(other, card, kind)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
+    wait_until_saved(other, "data-feed")
     other.close()
     page.close()
 
 
-def test_screen_reader_announces_loading_and_the_loaded_page(reader: BrowserReader, held: HeldWorker) -> None:
-    page = held.open(reader)
+def test_screen_reader_announces_loading_and_the_loaded_page(reader: BrowserReader, held_worker: HeldWorker) -> None:
+    page = held_worker.open(reader)
     expect(page.locator(SPOKEN)).to_have_text("Loading", timeout=WAIT_MS)
     page.evaluate("document.title = 'not yet'")
-    held.let_go()
+    held_worker.let_go()
     expect(page.locator(SPOKEN)).to_have_text("For you - Ownfeed", timeout=WAIT_MS)
     assert page.title() == "For you - Ownfeed"
-    kept(page, "data-feed")
+    wait_until_saved(page, "data-feed")
     page.close()
 
-    page = held.open(reader)
+    page = held_worker.open(reader)
     headlines = page.locator("article.card .headline a")
     expect(headlines.first).to_be_visible(timeout=WAIT_MS)
     for place in (0, 1, 0):
@@ -199,37 +199,39 @@ def test_screen_reader_announces_loading_and_the_loaded_page(reader: BrowserRead
         expect(headlines.nth(place)).to_have_attribute("aria-busy", "true")
     expect(page.locator(".headline a[aria-busy]"), "the one that was asked for last").to_have_count(1)
     title = headlines.first.inner_text()
-    held.let_go()
+    held_worker.let_go()
     expect(page.locator("h1")).to_have_text(title, timeout=WAIT_MS)
     expect(page.locator(SPOKEN)).to_have_text(page.title())
     expect(page.locator("[aria-busy]")).to_have_count(0, timeout=WAIT_MS)
-    kept(page, "data-feed")
+    wait_until_saved(page, "data-feed")
     page.close()
 
 
 def test_action_pressed_before_a_reload_or_a_failed_start_can_be_pressed_again(
-    reader: BrowserReader, held: HeldWorker
+    reader: BrowserReader, held_worker: HeldWorker
 ) -> None:
-    page = held.open(reader)
+    page = held_worker.open(reader)
     for last in (False, True):
-        expect(act(page, 0, "save")).to_be_visible(timeout=WAIT_MS)
-        act(page, 0, "save").click()
-        expect(act(page, 0, "save")).to_have_attribute("aria-busy", "true")
+        expect(action_button(page, 0, "save")).to_be_visible(timeout=WAIT_MS)
+        action_button(page, 0, "save").click()
+        expect(action_button(page, 0, "save")).to_have_attribute("aria-busy", "true")
         if not last:
             page.reload()
             expect(page.locator("article.lead")).to_be_visible(timeout=WAIT_MS)
             expect(page.locator("button[aria-busy]")).to_have_count(0)
-    held.let_go(broken=True)
+    held_worker.let_go(broken=True)
     failed = page.get_by_role("alert")
     expect(failed).to_have_text("Ownfeed could not start here. Reload the page.", timeout=WAIT_MS)
     expect(failed).to_be_in_viewport()
     expect(page.locator("button[aria-busy]")).to_have_count(0)
     assert "save" not in pressed(page, 0)
-    held.let_go()
-    act(page, 0, "save").click()
-    expect(act(page, 0, "save"), "it is started anew").to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
+    held_worker.let_go()
+    action_button(page, 0, "save").click()
+    expect(action_button(page, 0, "save"), "it is started again").to_have_attribute(
+        "aria-pressed", "true", timeout=WAIT_MS
+    )
     expect(failed).to_have_count(0)
-    kept(page, "data-feed")
+    wait_until_saved(page, "data-feed")
     page.close()
 
 
@@ -252,7 +254,7 @@ def test_saved_page_includes_every_confirmed_action(reader: BrowserReader, kind:
     page.wait_for_selector(FEED)
     card = page.locator("article.card[id]").nth({"like": 2, "less": 3, "save": 4}[kind])
     button = card.locator(f"[data-react] button[value={kind}]")
-    kept(page, str(card.get_attribute("id")))
+    wait_until_saved(page, str(card.get_attribute("id")))
     expect(button).to_have_attribute("aria-pressed", "false")
     button.click()
     expect(button).to_have_attribute("aria-pressed", "true", timeout=WAIT_MS)
@@ -277,7 +279,7 @@ def test_erase_removes_the_saved_page_from_the_disk(reader: BrowserReader) -> No
     assert feed is not None
     name = feed.get_attribute("data-feed")
     assert name
-    kept(page, name)
+    wait_until_saved(page, name)
     beside = reader.open()
     expect(beside.locator(FEED)).to_be_visible(timeout=WAIT_MS)
     page.goto(reader.at("/settings"))

@@ -75,14 +75,14 @@ class Watch:
 
 
 @pytest.fixture
-def watched(chromium: Browser, reader: tuple[Device, str], backend_url: str) -> Iterator[tuple[Page, Watch]]:
+def watched_page(chromium: Browser, reader: tuple[Device, str], backend_url: str) -> Iterator[tuple[Page, Watch]]:
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     watch = Watch(context, (reader[1], backend_url))
     yield context.new_page(), watch
     context.close()
 
 
-def until(page: Page, true: Callable[[], bool], what: str, *, reload: bool = True) -> None:
+def wait_until(page: Page, true: Callable[[], bool], what: str, *, reload: bool = True) -> None:
     """Wait until the condition holds, reloading the page meanwhile."""
     end = time.monotonic() + WITHIN_SEC
     while not true():
@@ -107,7 +107,7 @@ def open_story(page: Page, news_id: str) -> None:
     assert f"First paragraph of {news_id}." in page.inner_text(".prose")
 
 
-def every_entry(device: Device) -> list[LoggedRequest]:
+def whole_log(device: Device) -> list[LoggedRequest]:
     """Return the whole request log, newest first."""
     log = device.parts.stores.byte_log
     return [row for number in range(1, log.entries().pages + 1) for row in log.entries(number).rows]
@@ -118,21 +118,21 @@ def topic_of(news_id: str) -> str:
 
 
 def test_journey_from_first_visit_to_a_release_the_reader_trained(
-    watched: tuple[Page, Watch], reader: tuple[Device, str], world: SmallWorld, backend_url: str
+    watched_page: tuple[Page, Watch], reader: tuple[Device, str], world: SmallWorld, backend_url: str
 ) -> None:
-    page, watch = watched
+    page, watch = watched_page
     device, home = reader
 
     assert page.context.request.get(home + "/").status == 403, "without the link"
     page.goto(PageKey.of_profile(device.settings.home, device.settings.port).link("127.0.0.1"))
     assert page.url == home + "/welcome", "the key is no longer in the address"
-    until(page, lambda: page.locator("input[name=section]").count() == 6, "the sections of the default list")
+    wait_until(page, lambda: page.locator("input[name=section]").count() == 6, "the sections of the default list")
     page.get_by_label("Sport").check()
     page.get_by_role("button", name="Show my feed").click()
     page.wait_for_url(home + "/")
     cold = stories(page)
     assert len(cold) >= 25
-    until(page, lambda: not device.parts.stores.news.without_body(stories(page)), "texts of the whole list")
+    wait_until(page, lambda: not device.parts.stores.news.without_body(stories(page)), "texts of the whole list")
     cold = stories(page)
 
     # Of a section that was not picked, and of its rarest topic: the rise is due to the clicks alone.
@@ -153,7 +153,7 @@ def test_journey_from_first_visit_to_a_release_the_reader_trained(
         open_story(page, news_id)
     opened = [entry.news_id for entry in device.library.history().entries]
     assert len(opened) == 5
-    sent = [entry for entry in every_entry(device) if entry.id > before]
+    sent = [entry for entry in whole_log(device) if entry.id > before]
     own_pace = {"sync", "progress", "training", "recall", "bodies"}  # the background's
     assert {entry.purpose for entry in sent} <= own_pace, "opening and liking ask for nothing"
     texts = [entry for entry in sent if entry.purpose == "bodies"]
@@ -172,7 +172,7 @@ def test_journey_from_first_visit_to_a_release_the_reader_trained(
     # Training needs stories of this page that were looked at and not opened; the lead alone fills the window.
     impressions = device.parts.stores.impressions
     page.locator(f"#n-{warm[6]}").scroll_into_view_if_needed()
-    until(page, lambda: len(impressions.times_seen(warm, asked_at)) > 2, "looks at this page", reload=False)
+    wait_until(page, lambda: len(impressions.times_seen(warm, asked_at)) > 2, "looks at this page", reload=False)
     open_story(page, next(one for one in warm if topic_of(one) == topic))
 
     page.goto(home + "/")
@@ -184,7 +184,7 @@ def test_journey_from_first_visit_to_a_release_the_reader_trained(
     assert topic_of(other) not in {topic_of(one) for one in stories(page)}
     assert stories(page)
 
-    report = next(entry for entry in every_entry(device) if entry.purpose == "recall")  # a later one isn't on the page
+    report = next(entry for entry in whole_log(device) if entry.purpose == "recall")  # a later one isn't on the page
     page.goto(home + "/privacy")
     page.locator(f"a[href='/privacy/requests/{report.id}']").first.click()
     shown = page.get_by_label("Request line and headers").inner_text()
@@ -220,12 +220,12 @@ def test_journey_from_first_visit_to_a_release_the_reader_trained(
     page.bring_to_front()
     page.goto(home + "/training")
     mine_in_it = page.locator("#figures tr", has_text=re.compile(r"round-1.*uni_fedrec.*r1.*applied", re.DOTALL))
-    until(page, lambda: mine_in_it.count() == 1, "its part in the round")
+    wait_until(page, lambda: mine_in_it.count() == 1, "its part in the round")
     steps = page.locator("#round li.done")
-    until(page, lambda: steps.count() == 3, "the end of the round")
+    wait_until(page, lambda: steps.count() == 3, "the end of the round")
     assert "Sum applied, better ranking published" in steps.last.inner_text()
     page.goto(home + "/")
-    until(page, lambda: device.status().release == "r2", "the new release on the device")
+    wait_until(page, lambda: device.status().release == "r2", "the new release on the device")
     page.get_by_role("button", name="Refresh").click()
     assert device.reading.feed().release == "r2"
     assert len(stories(page)) >= 25

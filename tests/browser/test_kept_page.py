@@ -29,7 +29,7 @@ def home(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> ServedHome:
     return serve_home(serve, tmp_path_factory.mktemp("kept"))
 
 
-def until(page: Page, true: Callable[[], bool], what: str) -> None:
+def wait_until(page: Page, true: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + WITHIN_SEC
     while not true():
         assert time.monotonic() < end, what
@@ -53,7 +53,7 @@ def test_last_page_and_its_stories_are_readable_while_the_app_is_stopped(chromiu
     context = chromium.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     page = home.enter(context)
     keys = "caches.open('ownfeed-kept').then(cache => cache.keys()).then(keys => keys.length)"
-    until(page, lambda: page.evaluate(keys) == 1, "the worker keeps the page")
+    wait_until(page, lambda: page.evaluate(keys) == 1, "the worker keeps the page")
 
     first, second = [
         item.card for item in own.reading.feed().items if own.reading.open(item.card.id, clicked=False).paragraphs
@@ -87,7 +87,7 @@ def test_last_page_and_its_stories_are_readable_while_the_app_is_stopped(chromiu
     page.get_by_role("button", name="Erase").click()
     page.wait_for_url("**/welcome**")
     beside.wait_for_url("**/welcome")
-    until(page, lambda: page.evaluate("caches.keys().then(keys => keys.length)") == 0, "an erase takes it")
+    wait_until(page, lambda: page.evaluate("caches.keys().then(keys => keys.length)") == 0, "an erase takes it")
     context.close()
 
 

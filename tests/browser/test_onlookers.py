@@ -61,13 +61,13 @@ def world(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
             yield served
 
 
-def settled(page: Page) -> None:
+def wait_until_installed(page: Page) -> None:
     """Wait until the app is installed, which follows the first check for updates, and every request is answered."""
     page.evaluate(CONTROLLED)
     page.wait_for_load_state("networkidle")
 
 
-def read(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page, list[Received], list[str]]:
+def read_stories(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page, list[Received], list[str]]:
     """Do a first visit, reports by code, three stories of a section and two new pages; return all requests."""
     before = len(world.requests())
     addresses: list[str] = []
@@ -77,7 +77,7 @@ def read(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page
     page.goto(f"{world.url}/reader/")
     begin_first_visit(page)
     page.wait_for_selector(f"{FEED} {CARD}")
-    settled(page)
+    wait_until_installed(page)
     page.goto(f"{world.url}/reader/#/settings?switches=open")
     code = page.locator("form.switches input[name=mode][value=code]")
     code.check()
@@ -94,11 +94,11 @@ def read(context: BrowserContext, world: SmallWorld, section: str) -> tuple[Page
         shown = page.locator(FEED).get_attribute("data-feed")
         page.get_by_role("button", name="Refresh").first.click()
         page.wait_for_selector(f"{FEED}:not([data-feed='{shown}'])")
-    settled(page)
+    wait_until_installed(page)
     return page, world.requests()[before:], addresses
 
 
-def seen(asked: list[Received]) -> Counter[tuple[str, ...]]:
+def visible_requests(asked: list[Received]) -> Counter[tuple[str, ...]]:
     """Return what an onlooker sees of the requests, in any order.
 
     Left out is what depends only on how long a visit took: polls, requests for candidates, the update check where it
@@ -134,14 +134,14 @@ def order_of_start(asked: list[Received]) -> list[str]:
 def readers(world: SmallWorld, chromium: Browser) -> Iterator[list[tuple[Page, list[Received], list[str]]]]:
     """Two readers of opposite sections, one after the other, each in a context of its own."""
     contexts = [chromium.new_context() for _ in OPPOSITE]
-    yield [read(context, world, section) for context, section in zip(contexts, OPPOSITE, strict=True)]
+    yield [read_stories(context, world, section) for context, section in zip(contexts, OPPOSITE, strict=True)]
     for context in contexts:
         context.close()
 
 
 def test_opposite_readers_send_the_same_requests(readers: Any) -> None:
     (_, first, _), (_, second, _) = readers
-    assert seen(first) == seen(second)
+    assert visible_requests(first) == visible_requests(second)
 
 
 def test_device_sends_its_first_requests_in_the_same_order_for_every_reader(readers: Any) -> None:

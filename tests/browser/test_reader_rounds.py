@@ -20,7 +20,7 @@ from device_app.settings import PrivacySettings
 from tests.browser.conftest import BEGIN, begin_first_visit
 from tests.doubles.round_rig import BackendRig, DeviceRig
 from tests.doubles.secure_cohort import Wire
-from tests.doubles.small_world import serving
+from tests.doubles.small_world import serve_app
 
 pytestmark = pytest.mark.node
 
@@ -51,7 +51,7 @@ def test_browser_device_joins_a_secure_count_charges_it_and_shows_it(
 ) -> None:
     rig, others, stack = devices
     rig.app.routes.extend(router(reader_build).routes)
-    url = stack.enter_context(serving(rig.app))
+    url = stack.enter_context(serve_app(rig.app))
     first = tmp_path / "first.sqlite"
     for number in range(PYTHON):
         wire = Wire(url)

@@ -24,7 +24,7 @@ CARDS = """() => Object.fromEntries([...document.querySelectorAll("main [data-st
 """Where each card of the page is and what it says, without how long ago."""
 
 
-def seen(home: ServedHome) -> set[str]:
+def seen_ids(home: ServedHome) -> set[str]:
     return home.device.parts.stores.impressions.seen(LONG_AGO)
 
 
@@ -33,13 +33,13 @@ def home(serve: Serve, tmp_path: Path) -> ServedHome:
     return serve_home(serve, tmp_path)
 
 
-def shown(page: Page) -> dict[str, str]:
+def card_states(page: Page) -> dict[str, str]:
     page.wait_for_load_state("load")  # after a click it may still be coming
     found: dict[str, str] = page.evaluate(CARDS)
     return found
 
 
-def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+def changed_cards(before: dict[str, str], after: dict[str, str]) -> set[str]:
     assert list(after) == list(before), "thirty of thirty stories, in their order"
     return {card for card in before if before[card] != after[card]}
 
@@ -47,11 +47,11 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
 def test_reading_and_reacting_change_only_the_pressed_card(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = home.enter(context)
-    at_first = shown(page)
+    at_first = card_states(page)
     assert len(at_first) == 30
     opened = []
     for place in (4, 9, 14):
-        before = shown(page)
+        before = card_states(page)
         card = page.locator("main article[data-story][id]").nth(place)
         card.scroll_into_view_if_needed()
         was_at = page.evaluate("scrollY")
@@ -62,9 +62,9 @@ def test_reading_and_reacting_change_only_the_pressed_card(chromium: Browser, ho
         page.wait_for_url(home.address + "/")
         expect(page.locator(f"[id='{opened[-1]}'].read .read-mark")).to_be_visible()
         page.wait_for_function("at => Math.abs(scrollY - at) < 3", arg=was_at)
-        assert changed(before, shown(page)) == {opened[-1]}
+        assert changed_cards(before, card_states(page)) == {opened[-1]}
     for kind, place in (("like", 5), ("less", 6), ("save", 7)):
-        before = shown(page)
+        before = card_states(page)
         card = page.locator("main article[data-story][id]").nth(place)
         card.scroll_into_view_if_needed()
         was_at = page.evaluate("scrollY")
@@ -79,24 +79,24 @@ def test_reading_and_reacting_change_only_the_pressed_card(chromium: Browser, ho
             expect(card.locator(".veil")).to_contain_text("You will see less of this.")
         assert button.bounding_box() == stood
         assert page.evaluate("scrollY") == was_at
-        assert changed(before, shown(page)) == {name}
+        assert changed_cards(before, card_states(page)) == {name}
         if kind == "less":
             card.get_by_role("button", name="Undo").click()
             expect(card.locator(".veil")).to_have_count(0)
             assert name is not None
-            assert shown(page)[name] == before[name], "pressed twice"
+            assert card_states(page)[name] == before[name], "pressed twice"
             card.hover()
             button.click()
             expect(card.locator(".veil")).to_have_count(1)
-    after = shown(page)
+    after = card_states(page)
     page.reload()
-    assert changed(after, shown(page)) == set()
-    assert len(changed(at_first, after)) == 6
+    assert changed_cards(after, card_states(page)) == set()
+    assert len(changed_cards(at_first, after)) == 6
     expect(page.locator("[data-offer]")).to_contain_text("3 stories read since")
     offer = page.locator("[data-offer]").bounding_box()
     page.get_by_role("button", name="Refresh").click()
     page.get_by_role("link", name="Previous page").click()
-    assert list(shown(page)) == list(at_first)
+    assert list(card_states(page)) == list(at_first)
     assert page.locator("[data-offer]").bounding_box() == offer, "its place is kept whatever it says"
     context.close()
 
@@ -104,7 +104,7 @@ def test_reading_and_reacting_change_only_the_pressed_card(chromium: Browser, ho
 def test_hidden_story_leaves_a_placeholder_and_can_be_restored(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     page = home.enter(context)
-    before = shown(page)
+    before = card_states(page)
     card = page.locator("main article[data-story][id]").nth(3)
     topics = {f"n-{item.card.id}": item.card.topic for item in home.device.reading.feed().items}
     topic = topics[card.get_attribute("id") or ""]
@@ -115,7 +115,7 @@ def test_hidden_story_leaves_a_placeholder_and_can_be_restored(chromium: Browser
     assert home.device.interests.stances() == {("topic", topic): "block"}
     broken = [rule["id"] for rule in Axe().run(page).response["violations"]]
     assert broken == []
-    now = shown(page)
+    now = card_states(page)
     assert list(now) == list(before)
     assert [place.split(" ")[:4] for place in now.values()] == [place.split(" ")[:4] for place in before.values()]
     page.goto(home.address + "/settings#hidden")
@@ -125,7 +125,7 @@ def test_hidden_story_leaves_a_placeholder_and_can_be_restored(chromium: Browser
     page.locator("#hidden").get_by_role("button", name="Undo").click()
     expect(page.locator("#hidden")).to_contain_text("You hide nothing.")
     page.goto(home.address + "/")
-    assert changed(before, shown(page)) == set()
+    assert changed_cards(before, card_states(page)) == set()
     context.close()
 
 
@@ -139,30 +139,30 @@ def test_story_counts_as_seen_after_half_is_visible_for_a_second(chromium: Brows
     looked_at = set(page.evaluate(in_sight))
     assert 0 < len(looked_at) < 20
     for _ in range(100):
-        if seen(home) == looked_at:
+        if seen_ids(home) == looked_at:
             break
         page.wait_for_timeout(100)
-    assert seen(home) == looked_at
+    assert seen_ids(home) == looked_at
     page.locator("main article[data-story][id]").last.locator(".headline a").evaluate("link => link.click()")
     page.wait_for_url("**/story/**")
     last = home.device.library.history().entries[0].news_id
-    assert seen(home) - looked_at == {last}, "what stands above it was not in sight: a script watched"
+    assert seen_ids(home) - looked_at == {last}, "what stands above it was not in sight: a script watched"
     context.close()
 
 
 def test_without_script_unopened_unpassed_stories_stay_unseen(chromium: Browser, home: ServedHome) -> None:
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
     page = home.enter(context)
-    assert seen(home) == set()
+    assert seen_ids(home) == set()
     items = home.device.reading.feed().items
     page.locator(f"[id='n-{items[3].card.id}'] .headline a").click()
     page.wait_for_url("**/story/**")
-    assert seen(home) == {item.card.id for item in items[:4]}
+    assert seen_ids(home) == {item.card.id for item in items[:4]}
     page.get_by_role("link", name="Back to the feed").click()
     card = page.locator(f"[id='n-{items[5].card.id}']")
     card.locator("button[value=less]").first.click()
     assert "You will see less of this." in card.inner_text()
     card.get_by_role("button", name="Undo").click()
     assert card.locator(".veil").count() == 0
-    assert seen(home) == {item.card.id for item in items[:4]}
+    assert seen_ids(home) == {item.card.id for item in items[:4]}
     context.close()

@@ -27,7 +27,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, TimeoutErr
 from tests.browser.conftest import ARGUMENTS, begin_first_visit, find_chromium
 from tests.browser.per_reader_front import PerReaderFront, Visit
 from tests.doubles.read_sessions import TROUBLE_KINDS, ReceivedRequest
-from tests.doubles.small_world import SmallWorld, first_folder, hand_made_news, serving, small_world
+from tests.doubles.small_world import SmallWorld, first_folder, hand_made_news, serve_app, small_world
 from tests.privacy.two_readers import BAR, report, weights
 
 SESSION_SEC = 30.0
@@ -64,7 +64,7 @@ def per_reader_front(stack: ExitStack, world: SmallWorld, script: bytes) -> tupl
     assert world.ears is not None
     news = [each.id for each in hand_made_news(datetime.now(UTC))]
     front = PerReaderFront(world.ears, script, news, world.services.releases.signing_key)
-    return front, int(stack.enter_context(serving(front)).rpartition(":")[2])
+    return front, int(stack.enter_context(serve_app(front)).rpartition(":")[2])
 
 
 @dataclass
@@ -119,7 +119,7 @@ def read_on(page: Page, act: int) -> None:
     elif act % 3 == 1:
         shown = page.locator("main[data-feed]").get_attribute("data-feed")
         page.get_by_role("button", name="Refresh").first.click()
-        with suppress(TimeoutError):  # out of reach, it is the page of before
+        with suppress(TimeoutError):  # out of reach, it is the previous page
             page.wait_for_selector(f"main[data-feed]:not([data-feed='{shown}'])", timeout=PRESSED_MS)
     else:
         page.locator(f"{CARD} .headline a").nth(act % 5).click()
@@ -159,7 +159,7 @@ def plain(received: Sequence[ReceivedRequest]) -> list[tuple[float, str]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the sessions and print what the classifier makes of them."""
+    """Run the sessions, print the classifier's result, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=200, help="of each kind, at most")
     parser.add_argument("--minutes", type=float, default=25.0, help="no session begins later")

@@ -90,21 +90,21 @@ export const frontPage = {
   /** What is found after each death of who replaces a page of this text by another, and after each of who wipes it. */
   async front_page_deaths({ before, after }: { before: string; after: string }): Promise<unknown> {
     const found = { keep: [] as unknown[], wipe: [] as unknown[] };
-    for (const deed of ["keep", "wipe"] as const) {
+    for (const action of ["keep", "wipe"] as const) {
       for (let left = 0, dead = true; dead; left++) {
         const disk = new Disk();
         const folder = disk.folder();
         const file = await FrontPageFile.open(folder);
         await file.keep(page(before), () => true);
         disk.left = left;
-        dead = await (deed === "keep" ? file.keep(page(after), () => true) : (async () => file.wipe())()).then(
+        dead = await (action === "keep" ? file.keep(page(after), () => true) : (async () => file.wipe())()).then(
           () => false,
           (why: unknown) => {
             if (!(why instanceof Killed)) throw why;
             return true;
           },
         );
-        found[deed].push({
+        found[action].push({
           shown: (await keptFrontPage(folder, SCRIPT, 5))?.html ?? null,
           readable: new TextDecoder().decode(disk.content).includes(before),
           dead,
@@ -120,9 +120,9 @@ export const frontPage = {
     const folder = disk.folder();
     const file = await FrontPageFile.open(folder);
     const found = [];
-    for (const [deed, how] of steps) {
+    for (const [action, how] of steps) {
       const before = disk.writes;
-      if (deed === "keep") await file.keep(page(how), () => true);
+      if (action === "keep") await file.keep(page(how), () => true);
       else file.wipe({ waits: how });
       const shown = (await keptFrontPage(folder, SCRIPT, 5))?.html ?? null;
       found.push({ shown, size: disk.content.length, given: disk.given, writes: disk.writes - before });
@@ -131,7 +131,7 @@ export const frontPage = {
   },
 
   /**
-   * What comes of these deeds, one after the other, where the file takes no bytes any more, or can't be held at all: whether
+   * What comes of these actions, one after the other, where the file takes no bytes any more, or can't be held at all: whether
    * each was done, or why not, and whether the file is there then; kept: how often a page was to be kept anew.
    */
   async front_page_broken({ held, asked }: { held: boolean; asked: readonly (readonly [string, boolean])[] }): Promise<unknown> {
@@ -152,7 +152,7 @@ export const frontPage = {
     return found;
   },
 
-  /** Whether a page that was kept is shown, by what is asked for; `unwanted` was overtaken by a deed. */
+  /** Whether a page that was kept is shown, by what is asked for; `unwanted` was overtaken by a action. */
   async front_page_shown(_: null): Promise<unknown> {
     const folder = new Disk().folder();
     const file = await FrontPageFile.open(folder);

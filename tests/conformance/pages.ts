@@ -72,8 +72,8 @@ async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promi
 }
 
 /**
- * After these deeds: the front page as it is kept, and as a device makes it that opens then, with the pictures that its
- * page asks for; and what is kept pageHours later. Each deed is done alone, over the store as it was given.
+ * After these actions: the front page as it is kept, and as a device makes it that opens then, with the pictures that its
+ * page asks for; and what is kept pageHours later. Each action is done alone, over the store as it was given.
  */
 async function keptFronts({ file, now, asked, pageHours, art }: Given & { pageHours: number }, wasm: Wasm): Promise<unknown> {
   const nowhere = {} as FrontPageFile;

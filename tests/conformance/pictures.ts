@@ -13,10 +13,10 @@ import { noblePrimitives } from "../../web/device/protocol/primitives";
 import { MemoryFolder, unhex } from "./given";
 import { SQLITE, type Wasm } from "./wasm";
 
-/** deeds: by the number of a request of this look, from 0, what happens before it is answered, or in the answer's place. */
+/** actions: by the number of a request of this look, from 0, what happens before it is answered, or in the answer's place. */
 interface Look {
   readonly listing: string;
-  readonly deeds: Readonly<Record<string, readonly string[]>>;
+  readonly actions: Readonly<Record<string, readonly string[]>>;
 }
 
 interface Given {
@@ -32,16 +32,16 @@ async function pulled({ now, looks, blobs }: Given, wasm: Wasm): Promise<unknown
   const stores = storesOf(await openMemory(wasm(SQLITE)), await lateMemory(wasm(SQLITE)), new Blobs(new MemoryFolder()));
   let [look, asked] = [looks[0] as Look, [] as string[]];
   const send = async ({ path }: Departing) => {
-    const deeds = look.deeds[String(asked.length)] ?? [];
+    const actions = look.actions[String(asked.length)] ?? [];
     asked.push(path);
-    for (const deed of deeds) {
-      if (deed === "off" || deed === "on") stores.pictures.show(deed === "on");
-      if (deed === "erase") await device.privacy.erase();
+    for (const action of actions) {
+      if (action === "off" || action === "on") stores.pictures.show(action === "on");
+      if (action === "erase") await device.privacy.erase();
     }
-    if (deeds.includes("dead")) throw new NoAnswer("no answer in time");
+    if (actions.includes("dead")) throw new NoAnswer("no answer in time");
     const body = path === "/v1/pictures" ? new TextEncoder().encode(look.listing) : unhex(blobs[path.slice(10)] ?? "");
-    if (deeds.includes("lie")) body[0] = (body[0] ?? 0) ^ 1;
-    return { status: deeds.includes("gone") ? 404 : 200, headers: new Map<string, string>(), body };
+    if (actions.includes("lie")) body[0] = (body[0] ?? 0) ^ 1;
+    return { status: actions.includes("gone") ? 404 : 200, headers: new Map<string, string>(), body };
   };
   const around = {
     stores,

@@ -245,7 +245,7 @@ def _chain(made: dict[str, Any], rng: Random) -> None:
 
 
 def _room(made: dict[str, Any], rng: Random) -> None:
-    """Return numbers for which a sum fits the ring."""
+    """Choose numbers for which a sum fits the ring."""
     made["bits"], made["fraction_bits"] = rng.choice(((32, 16), (64, 18), (64, 30)))
     made["clip" if "clip" in made else "bound"] = rng.choice((0.1, 1.0, 3.0))
     if "clip" in made:

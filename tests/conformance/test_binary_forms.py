@@ -60,7 +60,7 @@ def is_value(value: Any) -> Callable[[Any], bool]:
     return lambda answer: bool(answer == value)
 
 
-def refused(word: str) -> Callable[[Any], bool]:
+def is_refusal(word: str) -> Callable[[Any], bool]:
     return lambda answer: isinstance(answer, dict) and word in answer.get("refused", "")
 
 
@@ -110,16 +110,16 @@ def wrong_tensors() -> list[Question]:
     half = pack({"a": np.array([[1, np.nan, 0]] * 2, dtype=np.float16)})
     return [
         ("unpack", ask(good, spec, len(good)), is_value({"a": np.arange(6, dtype=np.float32).tobytes().hex()})),
-        ("unpack", ask(good, spec, len(good) - 1), refused("limit")),
-        ("unpack", ask(good, {"b": spec["a"], **spec}, 999), refused("tensor b: missing")),
-        ("unpack", ask(good, {}, 999), refused("tensor a: not expected here")),
-        ("unpack", ask(good, {"a": {**spec["a"], "dtype": "int32"}}, 999), refused("tensor a: dtype")),
-        ("unpack", ask(good, {"a": {**spec["a"], "axisLimit": 2}}, 999), refused("tensor a: shape")),
-        ("unpack", ask(good, {"a": {**spec["a"], "shape": [3, 2]}}, 999), refused("tensor a: shape")),
-        ("unpack", ask(infinite, spec, 999), refused("not finite")),
-        ("unpack", ask(half, {"a": {"dtype": "float16", "shape": [2, 3]}}, 999), refused("not finite")),
+        ("unpack", ask(good, spec, len(good) - 1), is_refusal("limit")),
+        ("unpack", ask(good, {"b": spec["a"], **spec}, 999), is_refusal("tensor b: missing")),
+        ("unpack", ask(good, {}, 999), is_refusal("tensor a: not expected here")),
+        ("unpack", ask(good, {"a": {**spec["a"], "dtype": "int32"}}, 999), is_refusal("tensor a: dtype")),
+        ("unpack", ask(good, {"a": {**spec["a"], "axisLimit": 2}}, 999), is_refusal("tensor a: shape")),
+        ("unpack", ask(good, {"a": {**spec["a"], "shape": [3, 2]}}, 999), is_refusal("tensor a: shape")),
+        ("unpack", ask(infinite, spec, 999), is_refusal("not finite")),
+        ("unpack", ask(half, {"a": {"dtype": "float16", "shape": [2, 3]}}, 999), is_refusal("not finite")),
         *(
-            ("unpack", ask(blob, spec, 999), refused("safetensors"))
+            ("unpack", ask(blob, spec, 999), is_refusal("safetensors"))
             for blob in (b"", good[:-1], good + b"\0", holed, b"\xff" * 40)
         ),
     ]
@@ -149,8 +149,11 @@ def blobs() -> list[Question]:
         ("halves", finite.tobytes().hex(), is_value(finite.astype(np.float32).tobytes().hex())),
         ("dequantise", scaled, is_value(dequantise(quantised["codes"], quantised["scales"]).tobytes().hex())),
         ("pool", pool, is_value(same)),
-        *(("cards", {"cards": blob.hex(), "count": 3}, refused("cards: ")) for blob in (b"", cards[:-3], b"[]", bomb)),
-        ("cards", {"cards": cards.hex(), "count": 2}, refused("cards: 3 of them, declared were 2")),
+        *(
+            ("cards", {"cards": blob.hex(), "count": 3}, is_refusal("cards: "))
+            for blob in (b"", cards[:-3], b"[]", bomb)
+        ),
+        ("cards", {"cards": cards.hex(), "count": 2}, is_refusal("cards: 3 of them, declared were 2")),
     ]
 
 
@@ -175,7 +178,7 @@ def ring() -> list[Question]:
             asked = {"fixed": given, "update": reported, "samples": 3, "limit": 8}
             found.append(("layout", asked, is_value(layout.encode(update, 3).tobytes().hex())))
     wide = {"bits": 32, "fraction_bits": 16, "bound": 100.0, "contributors": 400, "headroom": 0.0}
-    return [*found, ("encode", {"fixed": wide, "values": []}, refused("overflow"))]
+    return [*found, ("encode", {"fixed": wide, "values": []}, is_refusal("overflow"))]
 
 
 def masks() -> list[Question]:
@@ -207,8 +210,8 @@ def shares() -> list[Question]:
     sizes = [*range(99, 130), 200, 1_000, 2_500]
     return [
         *found,
-        ("split", few, refused("threshold: 1 to the 2 holders")),
-        ("split", {**few, "points": [1, 1, 2]}, refused("points: must be distinct")),
+        ("split", few, is_refusal("threshold: 1 to the 2 holders")),
+        ("split", {**few, "points": [1, 1, 2]}, is_refusal("points: must be distinct")),
         *(
             ("neighbourhood", n, is_value(None if (due := choose_neighbourhood(n)) is None else vars(due)))
             for n in sizes
@@ -296,12 +299,12 @@ def pairs() -> list[Question]:
         changed = bytearray(box)
         changed[RNG.randrange(len(box))] ^= 1 << RNG.randrange(8)
         found += [
-            ("open_box", {**opening, "box": changed.hex()}, refused("was altered")),
-            ("open_box", {**opening, "receiver": high + 1}, refused("was altered")),
+            ("open_box", {**opening, "box": changed.hex()}, is_refusal("was altered")),
+            ("open_box", {**opening, "receiver": high + 1}, is_refusal("was altered")),
             (
                 "open_box",
                 {**opening, "box": close_box(up, low, high, b"\xff" * 33, element).box.hex()},
-                refused("field"),
+                is_refusal("field"),
             ),
         ]
     return found
@@ -345,13 +348,17 @@ def signed_chains() -> list[Question]:
     return [
         ("head", chain.model_dump_json(), is_value([head, readable(head)])),
         *(followed(trusted, after) for trusted in range(5) for after in range(5)),
-        ("follow", {"history": attacker.model_dump_json(), "key": raw[0].hex(), "after": 0}, refused("by its new key")),
+        (
+            "follow",
+            {"history": attacker.model_dump_json(), "key": raw[0].hex(), "after": 0},
+            is_refusal("by its new key"),
+        ),
         opened("release", signed, raw[0], is_value("r2")),
-        opened("release", signed, raw[1], refused("not signed by")),
-        opened("release", signed.model_copy(update={"manifest": manifest + " "}), raw[0], refused("does not fit")),
+        opened("release", signed, raw[1], is_refusal("not signed by")),
+        opened("release", signed.model_copy(update={"manifest": manifest + " "}), raw[0], is_refusal("does not fit")),
         opened("offer", offer, raw[0], is_value("round-1")),
-        opened("offer", offer, raw[2], refused("not signed by")),
-        opened("offer", crossed, raw[0], refused("does not fit")),
+        opened("offer", offer, raw[2], is_refusal("not signed by")),
+        opened("offer", crossed, raw[0], is_refusal("does not fit")),
     ]
 
 

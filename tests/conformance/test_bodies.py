@@ -23,7 +23,7 @@ PLAIN = ("", " ", "Plain.\n\nTwo & <b>three</b>.", "An abstract.", "Begun […]"
          '<p><a href="https://home.example/x">here</a></p>', "<p>An abstract.</p>")  # fmt: skip
 
 
-def drawn() -> list[str]:
+def random_changes() -> list[str]:
     """Return random changes of a valid text; some are still valid."""
     rng, found = Random("bodies in both runtimes"), []
     for _ in range(600):
@@ -35,7 +35,7 @@ def drawn() -> list[str]:
     return found
 
 
-def shown(body: str) -> list[Any]:
+def shown_html(body: str) -> list[Any]:
     """Return the HTML that the Python device makes of a text."""
     try:
         read_body(body)
@@ -55,10 +55,10 @@ def shown(body: str) -> list[Any]:
 
 
 def test_both_devices_read_and_show_the_same_texts() -> None:
-    bodies = [RICH_BODY, *PLAIN, *HOSTILE_BODIES.values(), *drawn()]
+    bodies = [RICH_BODY, *PLAIN, *HOSTILE_BODIES.values(), *random_changes()]
     ((answers),) = ask_node([("bodies_shown", bodies)])
     for body, answer in zip(bodies, answers, strict=True):
-        assert answer == shown(body), body[:500]
+        assert answer == shown_html(body), body[:500]
     assert {answer[0] for answer in answers} == {True, False}
     assert {answer[1] for answer in answers} == {"whole", "teaser", "cut"}
 
@@ -78,7 +78,7 @@ class Found(HTMLParser):
 def test_shown_text_loads_nothing_and_runs_nothing(body: str) -> None:
     """The test above checks that the other runtime shows the same."""
     found = Found()
-    found.feed(shown(body[:20_000])[4])
+    found.feed(shown_html(body[:20_000])[4])
     for tag, attributes in found.tags:
         assert set(attributes) <= {
             "a": {"href", "rel", "target"},

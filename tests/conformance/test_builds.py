@@ -35,7 +35,7 @@ class KeyAlone:
         return self._key
 
 
-def signed(folder: Path, key: Ed25519PrivateKey, *builds: str) -> SignedBuilds:
+def signed_list(folder: Path, key: Ed25519PrivateKey, *builds: str) -> SignedBuilds:
     folder.mkdir()
     engine = open_engine(f"sqlite:///{folder / 'builds.sqlite'}")
     history = BuildHistory(engine, LocalFolder(folder), cast(ReleaseStore, KeyAlone(key)))
@@ -46,9 +46,9 @@ def signed(folder: Path, key: Ed25519PrivateKey, *builds: str) -> SignedBuilds:
 
 def test_only_a_list_signed_by_the_trusted_key_confirms_a_build(tmp_path: Path) -> None:
     key, another = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-    good = signed(tmp_path / "good", key, OTHER, MINE)
-    without = signed(tmp_path / "without", key, OTHER)
-    foreign = signed(tmp_path / "foreign", another, MINE)
+    good = signed_list(tmp_path / "good", key, OTHER, MINE)
+    without = signed_list(tmp_path / "without", key, OTHER)
+    foreign = signed_list(tmp_path / "foreign", another, MINE)
     undomained = b64encode(key.sign(good["builds"].encode())).decode()
     answers: dict[str, tuple[object, str]] = {
         "the publisher's": (good, "listed"),

@@ -21,17 +21,19 @@ SPENT = 4.0
 NOTHING_LEFT = {"reports": 0, "training": 0, "counts": 0}
 
 
-def asked(what: str, **given: object) -> Any:
+def ask_browser(what: str, **given: object) -> Any:
     (answer,) = ask_node([(what, {"now": NOW, **given})])
     return answer
 
 
-def put_back(unseen_ms: int, *, settled: bool = False, between: tuple[float, ...] = (), cleared: bool = False) -> Any:
-    return asked("cleared_put_back", unseenMs=unseen_ms, settled=settled, between=between, clearedToo=cleared)
+def restore_copy(
+    unseen_ms: int, *, settled: bool = False, between: tuple[float, ...] = (), cleared: bool = False
+) -> Any:
+    return ask_browser("cleared_put_back", unseenMs=unseen_ms, settled=settled, between=between, clearedToo=cleared)
 
 
 def test_recent_copy_in_a_tab_restores_exactly_the_spent_budget() -> None:
-    found = put_back(5 * SECOND)
+    found = restore_copy(5 * SECOND)
     assert found["refusedWhileOpen"], "an empty store charges nothing before its reader has answered"
     assert found["refusedAfter"], "what is charged once the copy is handed over would be in no ledger"
     assert found["once"]["question"] is None
@@ -42,7 +44,7 @@ def test_recent_copy_in_a_tab_restores_exactly_the_spent_budget() -> None:
 
 
 def test_restoring_a_copy_keeps_charges_and_switches_made_since() -> None:
-    found = put_back(5 * SECOND, settled=True, between=(1.0, 2.0))
+    found = restore_copy(5 * SECOND, settled=True, between=(1.0, 2.0))
     assert found["once"]["total"] == SPENT + 3
     assert not found["once"]["training"], "what the reader switched off since stays off"
     assert not found["once"]["counting"]
@@ -50,7 +52,7 @@ def test_restoring_a_copy_keeps_charges_and_switches_made_since() -> None:
 
 
 def test_frozen_tab_charges_a_full_day_if_the_store_was_lost_meanwhile() -> None:
-    found = put_back(HOUR, settled=True, between=(2.0, 2.0, 2.0), cleared=True)
+    found = restore_copy(HOUR, settled=True, between=(2.0, 2.0, 2.0), cleared=True)
     assert found["once"]["question"] is None
     assert found["once"]["left"] == NOTHING_LEFT
     assert found["once"]["total"] == A_DAY
@@ -58,13 +60,13 @@ def test_frozen_tab_charges_a_full_day_if_the_store_was_lost_meanwhile() -> None
 
 
 def test_copy_from_a_tab_frozen_for_days_charges_every_day_in_full() -> None:
-    found = put_back(2 * DAY)
+    found = restore_copy(2 * DAY)
     assert found["once"]["left"] == NOTHING_LEFT
     assert found["once"]["total"] == 3 * A_DAY
 
 
 def test_device_with_an_unrestorable_copy_refuses_charges_until_the_reader_answers() -> None:
-    found = asked("cleared_refused")
+    found = ask_browser("cleared_refused")
     assert "later than this device's clock" in found["why"]
     assert found["question"] == "lost"
     assert not found["spent"]
@@ -72,14 +74,14 @@ def test_device_with_an_unrestorable_copy_refuses_charges_until_the_reader_answe
 
 
 def test_copy_made_before_the_reader_answered_does_not_count_as_an_answer() -> None:
-    found = asked("cleared_unanswered")
+    found = ask_browser("cleared_unanswered")
     assert found["put"]["question"] == "new"
     assert found["put"]["left"] == NOTHING_LEFT
     assert found["found"]["question"] == "lost"
 
 
 def test_reader_starting_over_without_a_file_has_no_budget_until_tomorrow() -> None:
-    found = asked("cleared_begin_again")
+    found = ask_browser("cleared_begin_again")
     assert found["today"]["question"] is None
     assert found["today"]["left"] == NOTHING_LEFT
     assert not found["spent"]

@@ -26,7 +26,7 @@ ExportedLine = tuple[dict[str, Any], int]
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ExportedLine], list[ExportedLine]]:
+def exported_logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ExportedLine], list[ExportedLine]]:
     """Return each line's columns, with the body's length instead of the body, from both devices."""
     path: Path = tmp_path_factory.mktemp("log") / "device.db"
     database = Database(path)
@@ -46,17 +46,21 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ExportedLine], 
     return mine, [(line, size) for line, size in theirs]
 
 
-def test_newest_bodies_up_to_the_limit_are_exported(both: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
+def test_newest_bodies_up_to_the_limit_are_exported(
+    exported_logs: tuple[list[ExportedLine], list[ExportedLine]],
+) -> None:
     within = [sum(SIZES[place:]) <= BODIES_BYTES for place in range(len(SIZES))]
     assert within == [False, False] + [True] * 7
     assert sum(SIZES[2:]) == BODIES_BYTES
-    assert [size for _, size in both[0]] == [size if held else 0 for size, held in zip(SIZES, within, strict=True)]
+    assert [size for _, size in exported_logs[0]] == [
+        size if held else 0 for size, held in zip(SIZES, within, strict=True)
+    ]
 
 
 def test_every_exported_request_keeps_its_body_length_and_hash(
-    both: tuple[list[ExportedLine], list[ExportedLine]],
+    exported_logs: tuple[list[ExportedLine], list[ExportedLine]],
 ) -> None:
-    for place, (line, _) in enumerate(both[0]):
+    for place, (line, _) in enumerate(exported_logs[0]):
         assert line["body_bytes"] == SIZES[place]
         assert line["body_sha256"] == sha256(bytes([place]) * SIZES[place]).hexdigest()
         assert line["id"] == place + 1
@@ -70,6 +74,6 @@ def test_export_page_says_which_log_bodies_are_included() -> None:
     )
 
 
-def test_both_devices_export_the_same_log(both: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
-    mine, theirs = both
+def test_both_devices_export_the_same_log(exported_logs: tuple[list[ExportedLine], list[ExportedLine]]) -> None:
+    mine, theirs = exported_logs
     assert mine == theirs

@@ -31,7 +31,7 @@ ACTIONS: dict[str, tuple[str, list[list[str]] | None]] = {
 ART = Path(__file__).parents[2] / "web/static/art"
 BEYOND = 0.001
 """Of an hour past the last moment of a feed that is an hour old: the two clocks differ below a microsecond."""
-BEFORE, AFTER = "The page of before. " * 50, "Another page, and a longer one. " * 60
+BEFORE, AFTER = "The previous page. " * 50, "Another page, and a longer one. " * 60
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_locked_page_file_is_deleted_and_blocks_only_a_deletion() -> None:
     (saved,) = ask_node([("front_page_broken", {"held": True, "asked": actions})])
     assert [one["done"] for one in saved] == ["done"] * 3
     assert [one["isThere"] for one in saved] == [False] * 3
-    assert [one["kept"] for one in saved] == [1, 2, 3], "a deed goes on being followed by a page"
+    assert [one["kept"] for one in saved] == [1, 2, 3], "each action is still followed by a saved page"
     (erased,) = ask_node([("front_page_broken", {"held": True, "asked": [("/privacy/erase", True)] * 2})])
     assert erased[0]["done"].startswith("Nothing was deleted")
     assert erased[1] == {"done": "done", "isThere": False, "kept": 2}, "none is left that could tell"

@@ -26,13 +26,13 @@ def python_says(content: bytes) -> str | list[str]:
         return str(refused)
 
 
-def written(contents: Iterable[bytes]) -> list[str]:
+def base64_of(contents: Iterable[bytes]) -> list[str]:
     return [base64.b64encode(each).decode() for each in contents]
 
 
 def test_hostile_graphs_are_refused_before_onnx_runtime_starts() -> None:
     hostile = {attack: made().SerializeToString() for attack, (made, _) in ATTACKS.items()}
-    (said,) = ask_node([("graphs_loaded", written(hostile.values()))])
+    (said,) = ask_node([("graphs_loaded", base64_of(hostile.values()))])
     for (attack, content), (kind, words) in zip(hostile.items(), said, strict=True):
         expected = python_says(content)
         assert isinstance(expected, str), attack
@@ -42,7 +42,7 @@ def test_hostile_graphs_are_refused_before_onnx_runtime_starts() -> None:
 
 def test_both_runtimes_judge_damaged_graphs_alike() -> None:
     asked = [*graphs(), *(made(HAND_MADE[2]) for made, _ in ODD.values()), *mutants(250)]
-    (found,) = ask_node([("graphs_checked", {"graphs": written(asked), "sizes": SIZES})])
+    (found,) = ask_node([("graphs_checked", {"graphs": base64_of(asked), "sizes": SIZES})])
     expected = [python_says(each) for each in asked]
     assert found == expected
     assert 20 < sum(isinstance(each, list) for each in expected) < len(expected) - 60
@@ -62,6 +62,6 @@ def test_both_runtimes_refuse_the_same_input_sizes_with_the_same_message() -> No
             expected.append("")
         except GraphRefused as refused:
             expected.append(str(refused))
-    (found,) = ask_node([("graphs_run", {"graph": written([content])[0], "shapes": shapes})])
+    (found,) = ask_node([("graphs_run", {"graph": base64_of([content])[0], "shapes": shapes})])
     assert found == expected
     assert [bool(each) for each in expected] == [False, True, True, True, True]

@@ -72,7 +72,7 @@ def models_near(exported: ExportedModel, rng: np.random.Generator, dim: int) -> 
     return GroupModels(weights, unit(rng.normal(size=(K, dim))), moved(), unit(rng.normal(size=(K, dim))), moved())
 
 
-def asked(
+def browser_input(
     exported: ExportedModel, batch: dict[str, Rows], groups: GroupModels, clicks: Rows, candidates: Rows
 ) -> dict[str, Any]:
     def text(content: bytes) -> str:
@@ -130,7 +130,7 @@ def test_browser_chooses_the_same_group_and_the_same_contribution_as_python(
         choice = GroupChoice(made.graphs["score"], groups, features=len(FEATURES))
         nearest = NearestGroupTask(choice, clicks, K, dim, CLIP)
         own = GroupGradientTask(FullGradientTask(1, 8, FEATURES), groups, ranker.group(clicks), CLIP)
-        (found,) = ask_node([("groups_computed", asked(made, batch, groups, clicks, candidates))])
+        (found,) = ask_node([("groups_computed", browser_input(made, batch, groups, clicks, candidates))])
         assert found["group"] == ranker.group(clicks)
         seen.add(found["group"])
         np.testing.assert_allclose(found["scores"], ranker.score(clicks, candidates, context()), rtol=0, atol=1e-5)

@@ -32,11 +32,11 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return exported(device)
 
 
-def words(file: dict[str, Any]) -> list[str]:
+def search_words(file: dict[str, Any]) -> list[str]:
     return sorted(row["words"] for row in file["views"].get("searches", {}).get("search", []))
 
 
-def killed(*_: object, **__: object) -> None:
+def raise_kill(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -44,28 +44,28 @@ def test_import_killed_before_its_transaction_imports_nothing(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with python_device(tmp_path) as device:
-        monkeypatch.setattr(device.parts.names, "name", killed)
+        monkeypatch.setattr(device.parts.names, "name", raise_kill)
         with pytest.raises(KeyboardInterrupt):
             take(device, first)
     with python_device(tmp_path) as device:
         found = exported(device)
-        assert found["tables"]["click"] == found["tables"]["charge"] == words(found) == []
+        assert found["tables"]["click"] == found["tables"]["charge"] == search_words(found) == []
         assert device.interests.stances() == {}
         take(device, first)
-        assert words(exported(device)) == ["[1, 2]", "regatta"]
+        assert search_words(exported(device)) == ["[1, 2]", "regatta"]
 
 
 def test_import_killed_before_writing_searches_writes_them_at_the_next_start(
     first: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with python_device(tmp_path) as device:
-        monkeypatch.setattr(device.parts.stores.search_database, "transaction", killed)
+        monkeypatch.setattr(device.parts.stores.search_database, "transaction", raise_kill)
         with pytest.raises(KeyboardInterrupt):
             take(device, first)
     with python_device(tmp_path) as device:
         found = exported(device)
         assert len(found["tables"]["click"]) == 5
-        assert words(found) == ["[1, 2]", "regatta"]
+        assert search_words(found) == ["[1, 2]", "regatta"]
         assert device.interests.stances() == {("topic", "rowing"): "follow", ("publisher", "[x]"): "block"}
         assert [news for news, _ in device.parts.stores.searches.openings()] == ["news:3"]
         assert device.parts.stores.preferences.get("moved_searches") is None
@@ -80,9 +80,9 @@ def test_interrupted_import_behaves_alike_in_the_browser_and_in_python(first: di
     (answers,) = ask_node([("moving_taken", {"now": NOW.timestamp() * 1_000, "files": given})])
     before, after = answers
     assert [one["refused"] for one in answers] == ["the worker was killed"] * 2
-    assert before["exported"]["tables"]["click"] == words(before["exported"]) == []
+    assert before["exported"]["tables"]["click"] == search_words(before["exported"]) == []
     assert len(after["exported"]["tables"]["click"]) == 5
-    assert words(after["exported"]) == ["[1, 2]", "regatta"]
+    assert search_words(after["exported"]) == ["[1, 2]", "regatta"]
     assert [one["name"] for one in after["exported"]["views"]["searches"]["stance"]] == ["[x]", "rowing"]
     assert "moved_searches" not in {row["name"] for row in after["exported"]["tables"]["preference"]}
 
@@ -95,7 +95,7 @@ def of_a_third(first: dict[str, Any]) -> dict[str, Any]:
     return file
 
 
-def broken(*_: object, **__: object) -> None:
+def raise_broken(*_: object, **__: object) -> None:
     raise StoreBroken(Path("searches"), "disk I/O error")
 
 
@@ -105,7 +105,7 @@ def test_second_import_keeps_searches_waiting_from_the_first(
     """Regression: the second file's searches replaced them. They were also copied into copies and exports."""
     with python_device(tmp_path) as device:
         with monkeypatch.context() as patch:
-            patch.setattr(device.parts.stores.search_database, "transaction", broken)
+            patch.setattr(device.parts.stores.search_database, "transaction", raise_broken)
             with pytest.raises(StoreBroken):
                 take(device, first)
             with pytest.raises(StoreBroken):
@@ -118,7 +118,7 @@ def test_second_import_keeps_searches_waiting_from_the_first(
         assert b"regatta" not in device.parts.copies.copies[0].path.read_bytes()
 
         take(device, of_a_third(first))
-        assert words(exported(device)) == ["[1, 2]", "regatta", "sculling"]
+        assert search_words(exported(device)) == ["[1, 2]", "regatta", "sculling"]
         assert {name for _, name in device.interests.stances()} == {"rowing", "[x]", "tennis"}
 
 
@@ -129,9 +129,9 @@ def test_second_browser_import_keeps_searches_waiting_from_the_first(first: dict
     given[0] |= {"cut": "searches", "stays": True}
     (answers,) = ask_node([("moving_taken", {"now": NOW.timestamp() * 1_000, "files": given})])
     waiting, after = (one["exported"] for one in answers)
-    assert words(waiting) == []
+    assert search_words(waiting) == []
     assert "moved_searches" not in {row["name"] for row in waiting["tables"]["preference"]}
-    assert words(after) == ["[1, 2]", "regatta", "sculling"]
+    assert search_words(after) == ["[1, 2]", "regatta", "sculling"]
     assert {row["name"] for row in after["views"]["searches"]["stance"]} >= {"rowing", "[x]"}
 
 

@@ -56,7 +56,7 @@ GROUPS = (
 )
 
 
-def drawn(dice: Random) -> str:
+def random_link(dice: Random) -> str:
     if dice.random() < 0.2:
         groups = ":".join(dice.choices(GROUPS, k=dice.choice((3, 5, 8))))
         host = f"[{groups}{dice.choice(('', '::', ':127.0.0.1'))}]{dice.choice(('', '', '', 'x'))}"
@@ -77,7 +77,7 @@ def test_both_devices_recognise_every_notation_of_a_local_address(links: tuple[s
 
 def test_both_devices_judge_random_links_alike() -> None:
     dice = Random(41)
-    links = [drawn(dice) for _ in range(DRAWN)]
+    links = [random_link(dice) for _ in range(DRAWN)]
     (theirs,) = ask_node([("links_lead_out", links)])
     differ = [(link, other) for link, other in zip(links, theirs, strict=True) if leads_out(link) != other]
     assert differ == []

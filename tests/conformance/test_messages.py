@@ -45,7 +45,7 @@ def _without_types(way: tuple[str | int, ...]) -> list[str | int]:
 
 
 @pytest.fixture(scope="module")
-def reported() -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
+def outcomes() -> dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]]:
     """Return by 'drawn', 'damaged', 'edges' and 'examples' each text with the outcome at both ends."""
     texts: list[tuple[str, str, str]] = []
     seen: set[tuple[str, str]] = set()
@@ -80,16 +80,16 @@ def test_every_wire_message_is_generated() -> None:
     assert len(KINDS) > 50
 
 
-def test_random_messages_have_equal_bytes_in_both_runtimes(reported: dict[str, Any]) -> None:
-    assert len(reported["drawn"]) == DRAWN * len(KINDS)
-    for text, python, browser in (*reported["drawn"], *reported["examples"]):
+def test_random_messages_have_equal_bytes_in_both_runtimes(outcomes: dict[str, Any]) -> None:
+    assert len(outcomes["drawn"]) == DRAWN * len(KINDS)
+    for text, python, browser in (*outcomes["drawn"], *outcomes["examples"]):
         assert "written" in python, (text, python)
         assert browser == python, text
 
 
-def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(reported: dict[str, Any]) -> None:
+def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(outcomes: dict[str, Any]) -> None:
     refused = 0
-    for text, python, browser in (*reported["damaged"], *reported["edges"]):
+    for text, python, browser in (*outcomes["damaged"], *outcomes["edges"]):
         if "written" in python:
             assert browser == python, text
             continue
@@ -97,7 +97,7 @@ def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(reported: 
         assert "path" in browser, (text, python, browser)
         assert browser["path"] in python["ways"], (text, python, browser)
     assert refused > DAMAGED * len(KINDS) / 2 + 200
-    assert len(reported["edges"]) > 500
+    assert len(outcomes["edges"]) > 500
 
 
 def test_browser_lacking_is_well_formed_accepts_and_refuses_the_same_messages() -> None:

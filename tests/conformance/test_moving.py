@@ -51,7 +51,7 @@ def numbers_alike(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def said(file: dict[str, Any]) -> Any:
+def choices_of(file: dict[str, Any]) -> Any:
     """Return searches, stances and choices without row numbers."""
     views = {
         name: sorted(
@@ -74,7 +74,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def there(first: dict[str, Any]) -> dict[str, Any]:
+def browser_exports(first: dict[str, Any]) -> dict[str, Any]:
     """Return what a browser's device exports after importing that file once and twice."""
     once, twice = in_browser(first, first)
     assert (once["refused"], twice["refused"]) == ("", "")
@@ -86,32 +86,34 @@ def there(first: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_reader_moving_into_a_browser_keeps_data_and_charges(first: dict[str, Any], there: dict[str, Any]) -> None:
+def test_reader_moving_into_a_browser_keeps_data_and_charges(
+    first: dict[str, Any], browser_exports: dict[str, Any]
+) -> None:
     for name in MOVED:
-        assert numbers_alike(rows(there, name)) == numbers_alike(rows(first, name)), name
-    assert len(rows(there, "click")) == 5
-    assert charges(there) == charges(first)
-    assert sum(charges(there).values()) == 5
-    assert said(there) == said(first)
-    assert {row["id"] for row in there["tables"]["news"]} == {f"news:{at}" for at in (0, 1, 2, 3, 5, 6)}, (
+        assert numbers_alike(rows(browser_exports, name)) == numbers_alike(rows(first, name)), name
+    assert len(rows(browser_exports, "click")) == 5
+    assert charges(browser_exports) == charges(first)
+    assert sum(charges(browser_exports).values()) == 5
+    assert choices_of(browser_exports) == choices_of(first)
+    assert {row["id"] for row in browser_exports["tables"]["news"]} == {f"news:{at}" for at in (0, 1, 2, 3, 5, 6)}, (
         "what it touched"
     )
-    assert base64.b64decode(there["tables"]["vector"][0]["float32"])
+    assert base64.b64decode(browser_exports["tables"]["vector"][0]["float32"])
 
 
 def test_reader_moving_back_to_python_keeps_data_and_charges(
-    first: dict[str, Any], there: dict[str, Any], tmp_path: Path
+    first: dict[str, Any], browser_exports: dict[str, Any], tmp_path: Path
 ) -> None:
     with python_device(tmp_path / "new") as new, python_device(tmp_path / "same") as same:
         live(same)
         for device in (new, same):
-            take(device, there)
-            take(device, there)
+            take(device, browser_exports)
+            take(device, browser_exports)
             found = exported(device)
             for name in MOVED:
                 assert numbers_alike(rows(found, name)) == numbers_alike(rows(first, name)), name
             assert charges(found) == charges(first)
-            assert said(found) == said(first)
+            assert choices_of(found) == choices_of(first)
             assert device.privacy.overview().own.epsilon_per_day_reports == 12.5
             assert [line.search.words for line in device.library.searches().searches] == ["[1, 2]", "regatta"]
         for channel in CHANNELS:

@@ -47,7 +47,7 @@ REFUSED = ["(a", "a)", "*a", "a{2", "a{5,2}", "a{500}", r"\bx", "(?=a)", "(?P<x>
            "((a{90}){90})"]  # fmt: skip
 
 
-def mine(kind: PatternKind, pattern: str, texts: list[str]) -> list[bool] | str:
+def python_matches(kind: PatternKind, pattern: str, texts: list[str]) -> list[bool] | str:
     try:
         matches = matcher(kind, pattern)
     except PatternRefused as refused:
@@ -59,12 +59,12 @@ def test_both_devices_match_patterns_as_listed() -> None:
     asked = [(kind, pattern, texts) for kind, pattern, texts, _ in WORDS]
     (theirs,) = ask_node([("mute_patterns", asked)])
     for (kind, pattern, texts, expected), found in zip(WORDS, theirs, strict=True):
-        assert mine(kind, pattern, texts) == expected == found, pattern
+        assert python_matches(kind, pattern, texts) == expected == found, pattern
 
 
 def test_both_devices_refuse_the_same_patterns_for_the_same_reason() -> None:
     (theirs,) = ask_node([("mute_patterns", [("regex", pattern, []) for pattern in REFUSED])])
-    refusals = [mine("regex", pattern, []) for pattern in REFUSED]
+    refusals = [python_matches("regex", pattern, []) for pattern in REFUSED]
     assert all(isinstance(each, str) for each in refusals), refusals
     assert refusals == theirs
 
@@ -80,10 +80,10 @@ def test_random_expressions_match_the_same_texts_as_pythons_re() -> None:
     (theirs,) = ask_node([("mute_patterns", asked)])
     for (kind, pattern, texts), found in zip(asked, theirs, strict=True):
         expected = [re.search(pattern, text) is not None for text in texts]
-        assert mine(kind, pattern, texts) == expected == found, (pattern, texts)
+        assert python_matches(kind, pattern, texts) == expected == found, (pattern, texts)
 
 
 def test_expression_that_would_hang_a_backtracking_engine_finishes() -> None:
     text = "a" * 4_000
-    assert mine("regex", "(a*)*b", [text]) == [False]
+    assert python_matches("regex", "(a*)*b", [text]) == [False]
     assert ask_node([("mute_patterns", [("regex", "(a*)*b", [text])])]) == [[[False]]]

@@ -243,7 +243,7 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pages]:
+def drawn_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pages]:
     """Return the browser device's inputs, and by address status and HTML of both devices."""
     folder, now = tmp_path_factory.mktemp("pages"), datetime.now(UTC)
     follows = {"kind": "topic", "name": "sport", "stance": "follow", "back": "/"}
@@ -283,8 +283,8 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pag
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_both_devices_draw_the_same_page(drawn: tuple[dict[str, Any], Pages], address: str) -> None:
-    (status, html), theirs = drawn[1][address]
+def test_both_devices_draw_the_same_page(drawn_pages: tuple[dict[str, Any], Pages], address: str) -> None:
+    (status, html), theirs = drawn_pages[1][address]
     assert theirs["kind"] == "page", theirs
     assert theirs["status"] == status
     expected, found = parts_of(html), parts_of(said_by_the_other(theirs["html"]))
@@ -296,9 +296,9 @@ def test_both_devices_draw_the_same_page(drawn: tuple[dict[str, Any], Pages], ad
 
 @pytest.mark.parametrize("address", ["/", "/story/news:3"])
 def test_stories_show_their_publishers_picture_or_a_drawn_one(
-    drawn: tuple[dict[str, Any], Pages], address: str
+    drawn_pages: tuple[dict[str, Any], Pages], address: str
 ) -> None:
-    (_, html), theirs = drawn[1][address]
+    (_, html), theirs = drawn_pages[1][address]
     for page in (html, unescape(theirs["html"])):
         assert "/pictures/news%3A3.webp?of=" in page
         assert "/pictures/news%3A4.webp" not in page
@@ -307,25 +307,25 @@ def test_stories_show_their_publishers_picture_or_a_drawn_one(
 
 
 def test_each_device_states_its_own_retention(
-    drawn: tuple[dict[str, Any], Pages],
+    drawn_pages: tuple[dict[str, Any], Pages],
 ) -> None:
-    (_, html), theirs = drawn[1]["/settings"]
+    (_, html), theirs = drawn_pages[1]["/settings"]
     for sentence in (WORDS.table("kept")["lasts"], WORDS.table("kept")["clicks"]):
         assert sentence in html
         assert sentence not in theirs["html"]
         assert sentence in said_by_the_other(theirs["html"])
 
 
-def test_browser_settings_omit_modes_that_only_python_has(drawn: tuple[dict[str, Any], Pages]) -> None:
-    (_, html), theirs = drawn[1]["/settings"]
+def test_browser_settings_omit_modes_that_only_python_has(drawn_pages: tuple[dict[str, Any], Pages]) -> None:
+    (_, html), theirs = drawn_pages[1]["/settings"]
     assert "For comparison and reproduction" in html
     assert "For comparison and reproduction" not in theirs["html"]
     assert 'name="epsilon_per_report"' in theirs["html"]
     assert 'name="searches_in_reports"' in theirs["html"]
 
 
-def test_both_devices_export_the_same_latency_figures(drawn: tuple[dict[str, Any], Pages]) -> None:
-    (_, expected), theirs = drawn[1]["/latency.json"]
+def test_both_devices_export_the_same_latency_figures(drawn_pages: tuple[dict[str, Any], Pages]) -> None:
+    (_, expected), theirs = drawn_pages[1]["/latency.json"]
     assert theirs["kind"] == "file"
     found = TypeAdapter(LatencyView).validate_python(theirs["content"])
     assert found == TypeAdapter(LatencyView).validate_json(expected)
@@ -333,8 +333,8 @@ def test_both_devices_export_the_same_latency_figures(drawn: tuple[dict[str, Any
     assert {stage.place for stage in found.stages} == {"device", "network", "server"}
 
 
-def test_browser_pages_have_no_dead_links(drawn: tuple[dict[str, Any], Pages]) -> None:
-    given, answers = drawn
+def test_browser_pages_have_no_dead_links(drawn_pages: tuple[dict[str, Any], Pages]) -> None:
+    given, answers = drawn_pages
     links = {
         part[1]["href"].partition("#")[0]
         for _, theirs in answers.values()

@@ -10,7 +10,7 @@ import pytest
 
 from protocol.pictures import Pictured, PictureError, pack_pictures, unpack_pictures
 from tests.conformance.node_end import ask_node
-from tests.conformance.test_binary_forms import Question, is_value, refused
+from tests.conformance.test_binary_forms import Question, is_refusal, is_value
 from tests.doubles.picture_files import bare_picture
 
 RNG = Random("conformance of pictures")
@@ -22,7 +22,7 @@ def pictures() -> list[Question]:
     """Return whole shards, and shards with a byte changed, left out or inserted."""
     fine = pack_pictures([Pictured(f"n:{n}", 2 * n, bare_picture(bytes(2 * n), (480, 300 + n))) for n in range(3)])
     found: list[Question] = [
-        ("pictures", {"blob": fine.hex(), "count": count}, unpacked(fine, count)) for count in (3, 2)
+        ("pictures", {"blob": fine.hex(), "count": count}, expected_result(fine, count)) for count in (3, 2)
     ]
     one, size = bare_picture(b""), len(bare_picture(b""))
     for written, why in (
@@ -42,20 +42,20 @@ def pictures() -> list[Question]:
         blob = len(head).to_bytes(4, "little") + head + one
         with pytest.raises(PictureError, match=why):
             unpack_pictures(blob, 1)
-        found.append(("pictures", {"blob": blob.hex(), "count": 1}, unpacked(blob, 1)))
+        found.append(("pictures", {"blob": blob.hex(), "count": 1}, expected_result(blob, 1)))
     for _ in range(400):
         at, changed = RNG.randrange(120), bytearray(fine)
         changed[at : at + RNG.choice((0, 1, 1))] = RNG.choice((b"", b"\0", b"[", b"1", bytes([RNG.randrange(256)])))
-        found.append(("pictures", {"blob": changed.hex(), "count": 3}, unpacked(bytes(changed), 3)))
+        found.append(("pictures", {"blob": changed.hex(), "count": 3}, expected_result(bytes(changed), 3)))
     return found
 
 
-def unpacked(blob: bytes, count: int) -> Callable[[Any], bool]:
+def expected_result(blob: bytes, count: int) -> Callable[[Any], bool]:
     """Return what Python reads from a shard, or why it refuses it."""
     try:
         return is_value([[news_id, place, content.hex()] for news_id, place, content in unpack_pictures(blob, count)])
     except PictureError as wrong:
-        return refused(str(wrong))
+        return is_refusal(str(wrong))
 
 
 def test_both_runtimes_judge_picture_shards_with_the_same_message() -> None:

@@ -45,7 +45,7 @@ def in_python(folder: Path, looks: list[tuple[str, Actions]]) -> list[dict[str, 
     now: dict[str, Any] = {}
 
     def answer(request: httpx.Request) -> httpx.Response:
-        actions = now["deeds"].get(len(now["asked"]), ())
+        actions = now["actions"].get(len(now["asked"]), ())
         now["asked"].append(request.url.path)
         for action in actions:
             if action in ("off", "on"):
@@ -83,7 +83,7 @@ def in_python(folder: Path, looks: list[tuple[str, Actions]]) -> list[dict[str, 
 
 
 def in_browser(looks: list[tuple[str, Actions]]) -> Any:
-    given = [{"listing": listing_of(letters).decode(), "deeds": actions} for letters, actions in looks]
+    given = [{"listing": listing_of(letters).decode(), "actions": actions} for letters, actions in looks]
     blobs = {digest: blob.hex() for digest, blob in BLOBS.items()}
     (found,) = ask_node([("pictures_pulled", {"now": NOW.timestamp() * 1_000, "looks": given, "blobs": blobs})])
     return found

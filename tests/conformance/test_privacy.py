@@ -95,8 +95,8 @@ def near(value: Any) -> Callable[[Any], bool]:
     return fits
 
 
-def drawn(what: str, seed: str, asked: dict[str, Any], draw: Callable[[NoiseSource], Any]) -> Question:
-    """Check that both ends draw the same values from the same bits, and use equally many bits."""
+def draw_question(what: str, seed: str, asked: dict[str, Any], draw: Callable[[NoiseSource], Any]) -> Question:
+    """Return a question whose answer must be Python's draws from the same bits, with equally many bits used."""
     noise = CountedNoise(seed)
     values = draw(noise)
     listed = values.tolist() if isinstance(values, np.ndarray) else values
@@ -108,11 +108,13 @@ def samplers() -> list[Question]:
     found: list[Question] = []
     for place in range(60):
         bound, n = rng.choice((1, 2, 3, 16, 1_000, 2**40, 2**40 - 1)), rng.randint(0, 50)
-        found.append(drawn("uniform", f"u{place}", {"bound": bound, "n": n}, partial(uniform_below, bound=bound, n=n)))
+        found.append(
+            draw_question("uniform", f"u{place}", {"bound": bound, "n": n}, partial(uniform_below, bound=bound, n=n))
+        )
         denominator = rng.choice((1, 3, 2**20))
         numerators = [rng.randint(0, 4 * denominator) for _ in range(rng.randint(1, 30))]
         found.append(
-            drawn(
+            draw_question(
                 "bernoulli",
                 f"b{place}",
                 {"numerators": numerators, "denominator": denominator},
@@ -122,7 +124,7 @@ def samplers() -> list[Question]:
         size, epsilon = rng.choice(((16, 4.0), (64, 8.0), (2, 0.1), (1_024, 1 / 3)))
         truths = [rng.randrange(size) for _ in range(rng.randint(1, 40))]
         found.append(
-            drawn(
+            draw_question(
                 "response",
                 f"r{place}",
                 {"truths": truths, "size": size, "epsilon": epsilon},
@@ -131,7 +133,7 @@ def samplers() -> list[Question]:
         )
         sigma = rng.choice((1, 2, 7, 4_900, 2**20, 2**24))
         found.append(
-            drawn(
+            draw_question(
                 "gaussian",
                 f"g{place}",
                 {"sigma": sigma, "size": n},
@@ -154,7 +156,7 @@ def edges_of_coins() -> list[Question]:
             word = min(word, 2**64 - 1)
             reported = [str(exponent.numerator), str(exponent.denominator)]
             found.append(
-                drawn(
+                draw_question(
                     "at_most_exp",
                     f"e{place} {word}",
                     {"word": str(word), "exponent": reported},
@@ -331,7 +333,7 @@ def _outcome(ledger: Ledger, charge: Charge) -> str | list[str | float | bool]:
 
 
 def follows(chances: dict[int, float]) -> Callable[[Any], bool]:
-    """Return the chi-square p-value of counts under a distribution, with rare values grouped."""
+    """Return a check that counts follow a distribution, by chi-square with rare values grouped."""
 
     def fits(counts: dict[str, int]) -> bool:
         common = [value for value, chance in chances.items() if chance * LAW_DRAWS >= 20]

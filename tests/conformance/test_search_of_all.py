@@ -43,14 +43,14 @@ def searched_pool(backend: FakeBackend) -> None:
     backend.publish()
 
 
-def reported(device: Device, found: SearchResults) -> dict[str, Any]:
+def result_fields(device: Device, found: SearchResults) -> dict[str, Any]:
     cards, near = [card.id for card in found.cards], [card.id for card in found.near]
     missing = list(device.parts.stores.news.missing([*cards, *near]))
     return {"cards": cards, "near": near, "total": found.total, "upto": found.upto, "here": missing}
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def browser_input(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the browser end's input; "mine": what the Python device finds."""
     folder, backend = tmp_path_factory.mktemp("search"), FakeBackend(pool_codes=True)
     searched_pool(backend)
@@ -79,11 +79,11 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ]
         backend.requests.clear()
         mine: dict[str, Any] = {"size": device.whole_pool.size()}
-        mine["first"] = [reported(device, device.library.search(words, page)) for words, page in WORDS]
+        mine["first"] = [result_fields(device, device.library.search(words, page)) for words, page in WORDS]
         hits = device.whole_pool.hits(WORDS[0][0])
         mine["relevances"] = [[hit.id, hit.relevance, hit.published_us] for hit in hits]
         mine["named"] = [device.whole_pool.named(kind, name) for kind, name in names]
-        mine["again"] = [reported(device, device.library.search(words, page)) for words, page in WORDS]
+        mine["again"] = [result_fields(device, device.library.search(words, page)) for words, page in WORDS]
         assert backend.requests == []
         given = {
             "file": copy.as_uri(),
@@ -103,29 +103,29 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def both(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def both_results(browser_input: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the Python device and the browser's find."""
-    (theirs,) = ask_node([("feed_searched", {name: value for name, value in given.items() if name != "mine"})])
-    return given["mine"], theirs
+    (theirs,) = ask_node([("feed_searched", {name: value for name, value in browser_input.items() if name != "mine"})])
+    return browser_input["mine"], theirs
 
 
-def test_both_devices_search_the_whole_pool_before_loading_a_model(both: Any) -> None:
+def test_both_devices_search_the_whole_pool_before_loading_a_model(both_results: Any) -> None:
     """As in a tab that was reloaded with a search in its address."""
-    mine, theirs = both
+    mine, theirs = both_results
     assert mine["size"] == 800
     assert (theirs["loaded"], theirs["size"]) == (False, mine["size"])
 
 
-def test_first_search_indexes_the_pool_in_small_steps(both: Any) -> None:
-    steps = both[1]["steps"]
+def test_first_search_indexes_the_pool_in_small_steps(both_results: Any) -> None:
+    steps = both_results[1]["steps"]
     assert steps[-1] == 800
     assert all(0 < after - before <= ROWS_A_STEP for before, after in pairwise([0, *steps]))
 
 
-def test_topic_list_waits_until_the_pool_copy_is_read_and_then_keeps_its_cards(given: dict[str, Any]) -> None:
+def test_topic_list_waits_until_the_pool_copy_is_read_and_then_keeps_its_cards(browser_input: dict[str, Any]) -> None:
     """The copy's encoder differs from the release's, then equals it, then differs again."""
-    asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
-    topic = given["names"][0][1]
+    asked = {name: value for name, value in browser_input.items() if name not in ("mine", "words", "names")}
+    topic = browser_input["names"][0][1]
     (found,) = ask_node([("feed_unread", asked | {"words": WORDS[0][0], "topic": topic})])
     before, read, after = found
     assert before["size"] is after["size"] is None
@@ -134,10 +134,10 @@ def test_topic_list_waits_until_the_pool_copy_is_read_and_then_keeps_its_cards(g
     assert (before["statuses"], read["statuses"], after["statuses"]) == ([200, 404], [200, 200], [200, 200])
 
 
-def test_search_during_an_erase_finds_and_stores_nothing(given: dict[str, Any]) -> None:
+def test_search_during_an_erase_finds_and_stores_nothing(browser_input: dict[str, Any]) -> None:
     """tests/privacy/test_deleted_meanwhile does the same to the Python device."""
-    asked = {name: value for name, value in given.items() if name not in ("mine", "words", "names")}
-    topic = given["names"][0][1]
+    asked = {name: value for name, value in browser_input.items() if name not in ("mine", "words", "names")}
+    topic = browser_input["names"][0][1]
     (found,) = ask_node([("feed_erased", asked | {"words": WORDS[0][0], "topic": topic})])
     assert found.pop("before") == "page"
     assert found == {
@@ -151,8 +151,8 @@ def test_search_during_an_erase_finds_and_stores_nothing(given: dict[str, Any]) 
     }
 
 
-def test_both_devices_find_the_same_stories_in_the_same_order(both: Any) -> None:
-    mine, theirs = both
+def test_both_devices_find_the_same_stories_in_the_same_order(both_results: Any) -> None:
+    mine, theirs = both_results
     assert mine["first"][0]["total"] == 160
     assert [len(page["cards"]) for page in mine["first"]][:3] == [50, 50, 10]
     assert mine["first"][-1]["total"] == 1, "of a script without spaces"
@@ -160,20 +160,20 @@ def test_both_devices_find_the_same_stories_in_the_same_order(both: Any) -> None
     assert theirs["again"] == mine["again"] == mine["first"], "results hold still"
 
 
-def test_both_devices_show_the_same_similar_stories_on_the_first_page_only(both: Any) -> None:
-    mine, theirs = both
+def test_both_devices_show_the_same_similar_stories_on_the_first_page_only(both_results: Any) -> None:
+    mine, theirs = both_results
     assert 1 <= len(mine["first"][0]["near"]) <= 10
     assert [page["near"] for page in mine["first"][1:3]] == [[], []]
     assert [page["near"] for page in theirs["first"]] == [page["near"] for page in mine["first"]]
 
 
-def test_listed_search_results_can_be_opened(both: Any) -> None:
-    for found in both:
+def test_listed_search_results_can_be_opened(both_results: Any) -> None:
+    for found in both_results:
         assert all(page["here"] == [] for page in found["first"])
 
 
-def test_both_devices_weigh_search_terms_alike(both: Any) -> None:
-    mine, theirs = both
+def test_both_devices_weigh_search_terms_alike(both_results: Any) -> None:
+    mine, theirs = both_results
     assert len(mine["relevances"]) == 160
     for one, other in zip(mine["relevances"], theirs["relevances"], strict=True):
         assert one[0] == other[0]
@@ -181,8 +181,8 @@ def test_both_devices_weigh_search_terms_alike(both: Any) -> None:
         assert one[2] == other[2]
 
 
-def test_both_devices_list_the_same_articles_of_a_topic_or_publisher(both: Any) -> None:
-    mine, theirs = both
+def test_both_devices_list_the_same_articles_of_a_topic_or_publisher(both_results: Any) -> None:
+    mine, theirs = both_results
     assert [bool(found) for found in mine["named"]] == [True, True, True, False]
     assert max(map(len, mine["named"])) > LISTED, "more than the lists brought"
     assert theirs["named"] == mine["named"]

@@ -40,7 +40,7 @@ def python_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreAnswers:
+def answer_to(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreAnswers:
     """Return the browser end's answer to each question of this file, by name."""
     folder = tmp_path_factory.mktemp("store")
     newer = folder / "newer.db"
@@ -66,16 +66,16 @@ def asked(tmp_path_factory: pytest.TempPathFactory, python_file: Path) -> StoreA
     return answers.__getitem__
 
 
-def test_browsers_cached_rows_match_its_file(asked: StoreAnswers) -> None:
+def test_browsers_cached_rows_match_its_file(answer_to: StoreAnswers) -> None:
     """Compared with a store that reads the file again each time; a rolled-back transaction leaves nothing."""
-    answers = asked("store_views")
+    answers = answer_to("store_views")
     assert [each["found"] for each in answers] == [2, 2, 1, 0]
     assert [each["remembered"] for each in answers] == [each["read"] for each in answers]
     assert answers[-1]["remembered"][0] == {"a": 1, "b": 2, "c": 1, "d": 1}
 
 
-def test_new_browser_store_has_the_python_schema(asked: StoreAnswers, tmp_path: Path) -> None:
-    new = asked("store_new")
+def test_new_browser_store_has_the_python_schema(answer_to: StoreAnswers, tmp_path: Path) -> None:
+    new = answer_to("store_new")
     path = tmp_path / "new.db"
     database = Database(path)
     expected = [row for row in database.rows(SCHEMA) if row[2] not in BOOKKEEPING]
@@ -95,17 +95,17 @@ def test_new_browser_store_has_the_python_schema(asked: StoreAnswers, tmp_path: 
     assert new["pragmas"] == [1, 1, 1]
 
 
-def test_python_device_opens_a_browser_file(asked: StoreAnswers, tmp_path: Path) -> None:
+def test_python_device_opens_a_browser_file(answer_to: StoreAnswers, tmp_path: Path) -> None:
     path = tmp_path / "from-browser.db"
-    path.write_bytes(base64.b64decode(asked("store_new")["file"]))
+    path.write_bytes(base64.b64decode(answer_to("store_new")["file"]))
     database = Database(path)
     database.check()
     Preferences(database).set("sections", ["news"])
     assert Preferences(database).get("sections") == ["news"]
 
 
-def test_browser_opens_a_python_file_and_returns_it(asked: StoreAnswers, tmp_path: Path) -> None:
-    opened = asked("store_opened")
+def test_browser_opens_a_python_file_and_returns_it(answer_to: StoreAnswers, tmp_path: Path) -> None:
+    opened = answer_to("store_opened")
     assert opened["before"] == ["sections"]
     path = tmp_path / "back.db"
     path.write_bytes(base64.b64decode(opened["file"]))
@@ -116,8 +116,8 @@ def test_browser_opens_a_python_file_and_returns_it(asked: StoreAnswers, tmp_pat
     assert database.number("SELECT count(*) FROM charge") == 1
 
 
-def test_failed_transaction_leaves_nothing_and_nested_ones_roll_back(asked: StoreAnswers) -> None:
-    ended = asked("store_transactions")
+def test_failed_transaction_leaves_nothing_and_nested_ones_roll_back(answer_to: StoreAnswers) -> None:
+    ended = answer_to("store_transactions")
     assert ended["names"] == ["inner", "outer"]
     assert ended["undone"] == 2, "two that threw, and none that only read or that SQLite refused"
     assert "FOREIGN KEY" in ended["refused"]
@@ -125,9 +125,9 @@ def test_failed_transaction_leaves_nothing_and_nested_ones_roll_back(asked: Stor
 
 
 def test_full_store_is_reported_and_rolled_back_and_works_again_with_space(
-    asked: StoreAnswers,
+    answer_to: StoreAnswers,
 ) -> None:
-    full = asked("store_full")
+    full = answer_to("store_full")
     assert len(full["said"]) == 2
     for words in full["said"]:
         assert words.startswith("true: What Ownfeed stores in this browser can't be used: the browser has no space")
@@ -135,8 +135,8 @@ def test_full_store_is_reported_and_rolled_back_and_works_again_with_space(
     assert full["names"] == ["later"]
 
 
-def test_stored_values_are_read_back_unchanged(asked: StoreAnswers) -> None:
-    assert asked("store_values") == [
+def test_stored_values_are_read_back_unchanged(answer_to: StoreAnswers) -> None:
+    assert answer_to("store_values") == [
         {"kind": "null", "value": None},
         {"kind": "integer", "value": 2**52 + 1},
         {"kind": "integer", "value": 2**31},
@@ -148,17 +148,17 @@ def test_stored_values_are_read_back_unchanged(asked: StoreAnswers) -> None:
     ]
 
 
-def test_files_of_a_newer_version_or_another_program_are_refused(asked: StoreAnswers) -> None:
-    newer, foreign, ours = asked("store_refused")
+def test_files_of_a_newer_version_or_another_program_are_refused(answer_to: StoreAnswers) -> None:
+    newer, foreign, ours = answer_to("store_refused")
     assert "9999_to_come" in newer
     assert "no Ownfeed data" in foreign
     assert ours == ""
 
 
 def test_browser_erase_leaves_what_the_python_erase_leaves(
-    asked: StoreAnswers, python_file: Path, tmp_path: Path
+    answer_to: StoreAnswers, python_file: Path, tmp_path: Path
 ) -> None:
-    answer = asked("store_erased")
+    answer = answer_to("store_erased")
     content = base64.b64decode(answer["file"])
     assert answer["clicks"] == 1, "an erase that was cut off has deleted nothing"
     assert b"a-secret-click" in python_file.read_bytes()

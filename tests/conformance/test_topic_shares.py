@@ -24,7 +24,7 @@ MODES: tuple[ModeName, ...] = ("interest", "broadcast")
 
 
 @pytest.fixture(scope="module", params=MODES)
-def read(
+def readers_and_pages(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[TopicReaders, list[ReaderPages]]:
     backend = FakeBackend(pool=synthetic_pool(), pool_codes=True)
@@ -33,25 +33,27 @@ def read(
 
 
 def test_topic_keeps_its_share_on_three_pages_and_no_section_has_more_than_half(
-    read: tuple[TopicReaders, list[ReaderPages]],
+    readers_and_pages: tuple[TopicReaders, list[ReaderPages]],
 ) -> None:
-    for reader in read[1]:
+    for reader in readers_and_pages[1]:
         assert reader.is_steady, (reader.topic, reader.shares, reader.sections)
 
 
 def test_no_seen_story_leads_and_no_further_report_of_an_event_that_was_read(
-    read: tuple[TopicReaders, list[ReaderPages]],
+    readers_and_pages: tuple[TopicReaders, list[ReaderPages]],
 ) -> None:
     """Oracle: the pages before, each seen from top to bottom, and the events of what was opened."""
-    assert [reader.leads_again for reader in read[1]] == [[]] * len(read[1])
+    assert [reader.leads_again for reader in readers_and_pages[1]] == [[]] * len(readers_and_pages[1])
 
 
-def test_at_most_a_tenth_of_a_page_was_on_an_earlier_one(read: tuple[TopicReaders, list[ReaderPages]]) -> None:
-    assert max(max(reader.repeated) for reader in read[1]) <= REPEATED_MOST
+def test_at_most_a_tenth_of_a_page_was_on_an_earlier_one(
+    readers_and_pages: tuple[TopicReaders, list[ReaderPages]],
+) -> None:
+    assert max(max(reader.repeated) for reader in readers_and_pages[1]) <= REPEATED_MOST
 
 
-def test_both_devices_make_the_same_three_pages(read: tuple[TopicReaders, list[ReaderPages]]) -> None:
-    readers, made = read
+def test_both_devices_make_the_same_three_pages(readers_and_pages: tuple[TopicReaders, list[ReaderPages]]) -> None:
+    readers, made = readers_and_pages
     _, *answers = ask_node([readers.blobs, *(("feed_pages", reader.asked) for reader in made)])
     for reader, answer in zip(made, answers, strict=True):
         assert answer == [[card.id for _, card in page] for page in reader.pages], reader.topic

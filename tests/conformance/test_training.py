@@ -50,7 +50,7 @@ from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
 from tests.doubles.secure_cohort import Wire
 from tests.doubles.simulated_reader import PlantedReader, simulated_reader
-from tests.doubles.small_world import serving, shared_cache
+from tests.doubles.small_world import serve_app, shared_cache
 
 pytestmark = pytest.mark.node
 
@@ -113,7 +113,7 @@ class MixedCohort:
 
 @pytest.fixture(scope="module")
 def browsers(cohort: MixedCohort, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserDevices]:
-    with serving(cohort) as url, browser_devices(tmp_path_factory.mktemp("node"), url) as found:
+    with serve_app(cohort) as url, browser_devices(tmp_path_factory.mktemp("node"), url) as found:
         folder = tmp_path_factory.mktemp("python")
         first = folder / "first.sqlite"
         with ExitStack() as stack:
@@ -172,7 +172,9 @@ def number_of(status: RoundStatus) -> int:
     return int(status.round.removeprefix("round-"))
 
 
-def through(cohort: MixedCohort, browsers: BrowserDevices, system: str) -> tuple[RoundStatus, list[NDArray[np.int64]]]:
+def run_round(
+    cohort: MixedCohort, browsers: BrowserDevices, system: str
+) -> tuple[RoundStatus, list[NDArray[np.int64]]]:
     """Run a whole round; return how it ended and the vectors of all six as integers."""
     before = [len(browsers.kept(number)["vectors"]) for number in range(BROWSER)]
     cohort.vectors.clear()
@@ -198,7 +200,7 @@ def test_sum_of_a_mixed_round_is_the_sum_of_its_contributions_plus_noise(
     for device in cohort.python:
         device.sync()
     before = cohort.python[0].release()
-    status, vectors = through(cohort, browsers, system)
+    status, vectors = run_round(cohort, browsers, system)
     assert (status.state, status.survivors) == ("applied", 6), status.reason
     assert len(vectors) == 6
     total = np.sum(vectors, axis=0) & 0xFFFFFFFF
@@ -236,7 +238,7 @@ def test_mixed_count_matches_what_readers_saw_and_opened(cohort: MixedCohort, br
             browsers.read(number - PYTHON, reader, cohort.pool, NOW)
         displayed.update(shown)
         clicked.update(shown[:2])
-    status, _ = through(cohort, browsers, "private_counts/exact/mean")
+    status, _ = run_round(cohort, browsers, "private_counts/exact/mean")
     assert (status.state, status.survivors) == ("applied", 6), status.reason
     with reading_session(cohort.backend.engine) as session:
         rows = (

@@ -117,7 +117,7 @@ class NoisySignsProtection:
         raise ValueError("protection: noisy_signs leaves as a single upload, and in no secure sum")
 
     def _signs(self, tensor: np.ndarray, noise: NoiseSource) -> np.ndarray:
-        """Draw 1 with probability (1 + x / clip) / 2, then apply randomised response at epsilon."""
+        """Return signs: 1 with probability (1 + x / clip) / 2, then randomised response at epsilon."""
         chances = (1 + tensor.ravel() / self.protection.clip) / 2
         losses = np.rint(-np.log(np.maximum(chances, 1e-9)) * 2**20).astype(np.int64)
         up = bernoulli_exp(noise, losses, 2**20).astype(np.int64)
@@ -177,7 +177,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(on_the_server.PROTECTIONS, "noisy_signs", NoisySignsUpdates)
     field = RoundManifest.model_fields["protection"]
     before = field.annotation
-    # The union is a type, so a member is added for the test by building the manifest's validator anew.
+    # The union is a type, so a member is added for the test by building the manifest's validator again.
     field.annotation = Annotated[LocalLaplace | SecureSum | UnionMarks | NoisySigns, Field(discriminator="kind")]
     RoundManifest.model_rebuild(force=True)
     yield

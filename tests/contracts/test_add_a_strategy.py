@@ -15,7 +15,7 @@ from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult, Strategy
 from backend.federation.systems import COMPOSED
 from protocol.rounds import RoundManifest
-from tests.doubles.plain_rounds import PlainRoundRig, sent
+from tests.doubles.plain_rounds import PlainRoundRig, upload_update
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
 SHARE = 0.25
@@ -52,7 +52,7 @@ def test_registering_a_strategy_is_enough_to_plan_sum_and_publish(
 
     coordinator.open_round("toy", cohort=3, cohort_minimum=2, seconds=60.0)
     for value in (0.01, 0.02, 0.06):
-        sent(coordinator, value)
+        upload_update(coordinator, value)
     ended = coordinator.step()
 
     assert ended is not None

@@ -39,7 +39,7 @@ def name(path: Path) -> str:
 @pytest.mark.parametrize("document", list(documents()), ids=name)
 def test_document_tables_match_the_records(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
-    assert rewritten(text) == text, "python -m experiments.documents writes it anew"
+    assert rewritten(text) == text, "python -m experiments.documents writes it again"
 
 
 @pytest.mark.parametrize("document", REPORTS, ids=name)

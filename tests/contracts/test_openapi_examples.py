@@ -15,7 +15,7 @@ import backend.app
 import device_app.app
 from backend.settings import BackendSettings
 from device_app.settings import DeviceSettings
-from tests.doubles.recall_app import running
+from tests.doubles.recall_app import running_server
 
 MISSING = object()
 UNTYPED = ("/v1/admin/timetable", "/v1/admin/account", "/v1/admin/releases", "/v1/admin/pool")
@@ -62,7 +62,7 @@ def test_examples_of_answers_without_a_type_match_the_server(tmp_path: Path) -> 
     reported = json.loads((Path(backend.app.__file__).parent / "api/examples.json").read_text(encoding="utf-8"))[
         "answers"
     ]
-    with running(tmp_path / "server", news=60) as server:
+    with running_server(tmp_path / "server", news=60) as server:
         client: TestClient = server.client
         for path in UNTYPED:
             sent = client.get(path, headers={"authorization": f"Bearer {server.services.admin_token}"}).json()

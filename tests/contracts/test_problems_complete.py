@@ -13,7 +13,7 @@ from backend.errors import OwnfeedError, catalogue
 from backend.server.problems import URN
 from protocol.ids import PROBLEM_MEDIA_TYPE, Problem
 from tests.doubles.backend_modules import import_all
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 
 METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH"}
 GOOD_PARTS = {
@@ -58,7 +58,7 @@ def errors() -> set[type[OwnfeedError]]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("problems"), news=40) as one:
+    with running_server(tmp_path_factory.mktemp("problems"), news=40) as one:
         yield one
 
 
@@ -71,7 +71,7 @@ def routes(app: FastAPI) -> dict[str, set[str]]:
 
 
 def _flat(some: Iterable[object], prefix: str) -> Iterator[tuple[str, set[str]]]:
-    """Return all routes, with those of included routers, which FastAPI keeps together under their prefix."""
+    """Yield all routes, with those of included routers, which FastAPI keeps together under their prefix."""
     for route in some:
         inner = getattr(route, "original_router", None)
         if inner is None:

@@ -17,7 +17,7 @@ from device_app.uplink.http import HttpClient
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from protocol.rounds import CheckIn
 from tests.doubles.in_process import InProcess
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 from tests.doubles.sealing import seal_nothing
 
 CHECK_IN = CheckIn(protocol=PROTOCOL_VERSION, release=1, tasks=("recall",))
@@ -31,7 +31,7 @@ each_ask = pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("versions"), news=40) as one:
+    with running_server(tmp_path_factory.mktemp("versions"), news=40) as one:
         yield one
 
 

@@ -30,7 +30,7 @@ def rooms() -> dict[str, list[set[str]]]:
     return found
 
 
-def unfilled(key: str, given: set[str], found: dict[str, list[set[str]]]) -> bool:
+def is_unfilled(key: str, given: set[str], found: dict[str, list[set[str]]]) -> bool:
     return key in found and not any(room <= given for room in found[key])
 
 
@@ -46,7 +46,7 @@ def test_python_fills_every_catalogue_placeholder() -> None:
                 if not (name.isupper() and isinstance(key, str)) or any(each.arg is None for each in node.keywords):
                     continue
                 seen += key in found
-                assert not unfilled(key, {each.arg or "" for each in node.keywords}, found), f"{file}: {key}"
+                assert not is_unfilled(key, {each.arg or "" for each in node.keywords}, found), f"{file}: {key}"
     assert seen > 100
 
 
@@ -59,12 +59,12 @@ def test_typescript_fills_every_catalogue_placeholder() -> None:
             flat = re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", values))
             given = {part.partition(":")[0].strip() for part in flat.split(",") if part.strip()}
             seen += key in found
-            assert not unfilled(key, given, found), f"{file}: {key} is given {given}, and has room for {found[key]}"
+            assert not is_unfilled(key, given, found), f"{file}: {key} is given {given}, and has room for {found[key]}"
     assert seen > 50
 
 
 def test_placeholder_check_finds_a_missing_name() -> None:
     found = {"sent": [{"percent"}]}
-    assert unfilled("sent", {"truth"}, found)
-    assert not unfilled("sent", {"percent", "truth"}, found)
+    assert is_unfilled("sent", {"truth"}, found)
+    assert not is_unfilled("sent", {"percent", "truth"}, found)
     assert SAID.findall('W.say("sent", { last: size - 1, truth })') == [("sent", " last: size - 1, truth ")]

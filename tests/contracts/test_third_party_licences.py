@@ -70,7 +70,7 @@ def pinned() -> dict[str, str]:
     return {canonical(name): version.split(";")[0].strip() for name, version in pairs}
 
 
-def installed(name: str) -> email.message.Message | None:
+def installed_metadata(name: str) -> email.message.Message | None:
     """Return the metadata of a package; None if it isn't installed."""
     try:
         return cast(email.message.Message, importlib.metadata.metadata(name))  # what it is at run time, as 3.12 says
@@ -80,9 +80,9 @@ def installed(name: str) -> email.message.Message | None:
 
 def licence(name: str) -> str:
     """Return the SPDX expression of an installed package, or what its metadata has instead."""
-    metadata = installed(name)
+    metadata = installed_metadata(name)
     if metadata is None:
-        return written(name)
+        return documented_row(name)
     if name in TEXTS:
         spdx, sentence = TEXTS[name]
         files = [file for file in importlib.metadata.files(name) or () if "LICEN" in file.name.upper()]
@@ -99,7 +99,7 @@ def licence(name: str) -> str:
     return " or ".join(CLASSIFIERS[kind] for kind in kinds)
 
 
-def written(name: str) -> str:
+def documented_row(name: str) -> str:
     """Return what the document says of a package of the pinned version that isn't installed here.
 
     Such a package belongs to an extra that is seldom installed, or to other systems.
@@ -108,7 +108,7 @@ def written(name: str) -> str:
     row = re.search(
         rf"^\| {re.escape(name)} \| {re.escape(pinned()[name])} \| (.+?) \|", DOCUMENT.read_text("utf-8"), re.M
     )
-    assert row, f"{name} has a new version: install its extra, and write the document anew to read its licence"
+    assert row, f"{name} has a new version: install its extra, and write the document again to read its licence"
     return row[1]
 
 
@@ -157,7 +157,7 @@ def test_transitive_licences_are_compatible_too() -> None:
     """This covers every pinned and installed package, whoever needs it."""
     seen = 0
     for name in pinned():
-        metadata = installed(name)
+        metadata = installed_metadata(name)
         if metadata is None:
             continue
         kinds = " ".join(metadata.get_all("Classifier") or ())

@@ -48,8 +48,8 @@ class Definition:
     says: frozenset[str]
 
 
-def words(node: ast.AST) -> Iterator[str]:
-    """Return names, attributes, and the last part of strings such as "package.module:name"."""
+def names_in(node: ast.AST) -> Iterator[str]:
+    """Yield names, attributes, and the last part of strings such as "package.module:name"."""
     for one in ast.walk(node):
         if isinstance(one, ast.Name):
             yield one.id
@@ -70,9 +70,9 @@ def split(place: str, source: str) -> tuple[list[Definition], set[str]]:
     for node in ast.parse(source).body:
         called = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and bool(node.decorator_list)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not called:
-            found.append(Definition(node.name, f"{place}:{node.lineno}", frozenset(words(node)) - {node.name}))
+            found.append(Definition(node.name, f"{place}:{node.lineno}", frozenset(names_in(node)) - {node.name}))
         else:
-            rest |= set(words(node))
+            rest |= set(names_in(node))
     return found, rest
 
 

@@ -63,7 +63,7 @@ def binary_forms() -> dict[str, bytes]:
     }
 
 
-def made() -> dict[str, dict[str, str]]:
+def all_forms() -> dict[str, dict[str, str]]:
     messages: dict[str, str] = {}
     for example in EXAMPLES:
         name = type(example).__name__
@@ -75,16 +75,16 @@ def made() -> dict[str, dict[str, str]]:
 def test_every_wire_form_has_the_recorded_bytes() -> None:
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert golden["protocol"] == PROTOCOL_VERSION
-    now = made()
+    now = all_forms()
     assert now["messages"] == golden["messages"]
     assert now["binary"] == golden["binary"]
 
 
 def test_three_shares_reconstruct_a_secret() -> None:
-    assert bytes.fromhex(made()["binary"]["joined shares"]) == SEED
+    assert bytes.fromhex(all_forms()["binary"]["joined shares"]) == SEED
 
 
 if __name__ == "__main__":
     GOLDEN.parent.mkdir(exist_ok=True)
-    text = json.dumps({"protocol": PROTOCOL_VERSION, **made()}, indent=1, ensure_ascii=False)
+    text = json.dumps({"protocol": PROTOCOL_VERSION, **all_forms()}, indent=1, ensure_ascii=False)
     GOLDEN.write_text(text + "\n", encoding="utf-8")

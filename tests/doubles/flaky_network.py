@@ -63,7 +63,7 @@ def training_reader(
     inner.close()
 
 
-def opened(
+def open_round(
     backend: BackendRig,
     system: str = "uni_fedrec",
     *,

@@ -118,7 +118,7 @@ def default_device(
     )
 
 
-def read(device: Device, server: MaliciousPublisher, rows: range, clock: StillClock) -> None:
+def read_articles(device: Device, server: MaliciousPublisher, rows: range, clock: StillClock) -> None:
     """Open articles of the pool, one every half minute."""
     device.sync()
     for row in rows:

@@ -20,7 +20,7 @@ from protocol.pictures import PictureList, unpack_pictures
 from tests.doubles.clock import StillClock
 
 
-def sent(content: bytes, content_type: str = "image/jpeg") -> httpx.Response:
+def picture_response(content: bytes, content_type: str = "image/jpeg") -> httpx.Response:
     """An answer whose bytes arrive as from a socket."""
     return httpx.Response(200, headers={"content-type": content_type}, stream=httpx.ByteStream(content))
 
@@ -36,7 +36,7 @@ class Rig:
         self.clock, self.folder = StillClock(), folder
         self.pool, self.feeds = NewsPool(engine, clock=self.clock, keep_newest=0), FollowedFeeds(engine)
         self.asked: list[str] = []
-        self.answer: Callable[[str], httpx.Response] = lambda _: sent(b"bytes")
+        self.answer: Callable[[str], httpx.Response] = lambda _: picture_response(b"bytes")
         self.listed: Sequence[str] = ()
 
         def answered(request: httpx.Request) -> httpx.Response:

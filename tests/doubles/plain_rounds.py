@@ -37,7 +37,7 @@ def update(value: float) -> dict[str, NDArray[np.float32]]:
     return {f"g.{name}": np.full_like(weights, value) for name, weights in WEIGHTS.items()}
 
 
-def opened(coordinator: Coordinator, *, cohort: int = 3, minimum: int = 2, seconds: float = 60.0) -> None:
+def open_round(coordinator: Coordinator, *, cohort: int = 3, minimum: int = 2, seconds: float = 60.0) -> None:
     coordinator.open_round("uni_fedrec", cohort=cohort, cohort_minimum=minimum, seconds=seconds)
 
 
@@ -47,7 +47,7 @@ def joined(coordinator: Coordinator) -> RoundOffer:
     return offer
 
 
-def sent(coordinator: Coordinator, value: float) -> RoundOffer:
+def upload_update(coordinator: Coordinator, value: float) -> RoundOffer:
     offer = joined(coordinator)
     coordinator.plain.accept("round-1", offer.pseudonym, pack(update(value)))
     return offer

@@ -20,7 +20,7 @@ LIGHT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 
 @contextmanager
 def ray_nodes(count: int, cpus: int = 1) -> Iterator[str]:
-    """Return the address of a cluster with this many nodes."""
+    """Run a cluster with this many nodes; yield its address."""
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # a socket's path may have at most 107 bytes
     started: list[subprocess.Popen[bytes]] = []
     port = _free_port()

@@ -44,7 +44,7 @@ SMALL = {
 _NAMED = re.compile(r"[0-9a-f]{64}|(?<=/)[\w-]{32}(?=/|$)|(?<=/round-)\d+")
 
 
-def named(path: str) -> str:
+def without_ids(path: str) -> str:
     """Return the path with hashes, pseudonyms and round numbers replaced by `*`."""
     return _NAMED.sub("*", path)
 
@@ -78,7 +78,7 @@ class TroubledServer:
     def answer(self, request: httpx.Request) -> httpx.Response:
         """Answer one request, and record it."""
         now = self.now_sec
-        self.received.append(ReceivedRequest(now, f"{request.method} {named(request.url.path)}"))
+        self.received.append(ReceivedRequest(now, f"{request.method} {without_ids(request.url.path)}"))
         for start, kind, retry_after in self._troubles:
             if start <= now < start + TROUBLE_SEC:
                 self._clock.go_on(10.0 if kind == 0 else 0.2)

@@ -27,7 +27,7 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, *, news: int = 300, releases: int = 1, **changes: Any) -> Iterator[Running]:
+def running_server(folder: Path, *, news: int = 300, releases: int = 1, **changes: Any) -> Iterator[Running]:
     """Fill a pool, publish, start, and stop at the end."""
     settings = settings_in(folder, **changes)
     if news:

@@ -28,7 +28,7 @@ from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
-from tests.doubles.small_world import serving
+from tests.doubles.small_world import serve_app
 
 DEVICES = 7
 """The fewest devices of which two may die: five hold enough shares."""
@@ -146,7 +146,7 @@ def secure_cohort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     rng = np.random.default_rng(4)
     run = FullGradientTask.run
     with ExitStack() as stack:
-        cohort.url = stack.enter_context(serving(cohort))
+        cohort.url = stack.enter_context(serve_app(cohort))
         first = tmp_path / "first.sqlite"
         for number in range(DEVICES):
             wire = Wire(cohort.url)

@@ -34,7 +34,7 @@ from protocol.secagg import (
 )
 
 
-def restored(server: SecureSumServer) -> SecureSumServer:
+def restarted_server(server: SecureSumServer) -> SecureSumServer:
     """Return the same sum in a new process, from the stored data."""
     record = SumRecord.model_validate_json(server.record.model_dump_json())
     return SecureSumServer(record, copy.deepcopy(server.messages), server.total.copy())
@@ -193,7 +193,9 @@ def plain_sum(devices: list[SumDevice], places: Iterable[int]) -> RingVector:
     return total
 
 
-def until(stage: str, mode: str = "active", size: int = 4, **changes: Any) -> tuple[SecureSumServer, list[SumDevice]]:
+def run_until(
+    stage: str, mode: str = "active", size: int = 4, **changes: Any
+) -> tuple[SecureSumServer, list[SumDevice]]:
     """Run devices until their messages of `stage` have arrived and the server has closed that stage."""
     server, devices = cohort(terms(size, mode=mode, **changes))
     stages = [one for one in STAGES if one != "agree" or mode == "active"]

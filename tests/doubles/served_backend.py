@@ -50,7 +50,7 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, **changes: Any) -> Iterator[Served]:
+def serve_backend(folder: Path, **changes: Any) -> Iterator[Served]:
     settings = settings_in(folder, host="127.0.0.1", port=0, **changes)
     fill(settings, 60)
     publish(settings)

@@ -17,7 +17,9 @@ def connected(url: str) -> socket.socket:
     return socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE_SEC)
 
 
-def begun(url: str, method: str, path: str, media_type: str, length: int | None, body: bytes = b"") -> socket.socket:
+def begin_request(
+    url: str, method: str, path: str, media_type: str, length: int | None, body: bytes = b""
+) -> socket.socket:
     """Send a request with complete headers and only this part of its body. length None: chunked."""
     size = "transfer-encoding: chunked" if length is None else f"content-length: {length}"
     head = f"{method} {path} HTTP/1.1\r\nhost: backend\r\ncontent-type: {media_type}\r\n{size}\r\n\r\n"

@@ -237,7 +237,7 @@ class RecordingMiddleware:
 
 
 @contextmanager
-def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
+def serve_app(app: ASGIApp, port: int = 0) -> Iterator[str]:
     """Serve an app on this machine over real HTTP."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -285,7 +285,7 @@ class SmallWorld:
         self.services = build_services(self.settings)
         self.ears = RecordingMiddleware(create_app(services=self.services))
         try:
-            with serving(self.ears, port) as self.url:
+            with serve_app(self.ears, port) as self.url:
                 yield self
         finally:
             self.services.close()
@@ -385,7 +385,7 @@ def _serve(folder: Path, port: int, chosen: dict[str, object]) -> None:
 
 
 def await_health(url: str, process: BaseProcess) -> None:
-    """Return once the server of this process answers. Fails if it ends or takes too long."""
+    """Wait until the server of this process answers. Fails if it ends or takes too long."""
     until = time.monotonic() + START_WITHIN_SEC
     with httpx.Client(timeout=2.0) as client:
         while True:

@@ -52,7 +52,7 @@ class TappedConnection:
 
     def requests(self) -> list[SentRequest]:
         """All complete requests so far, connection by connection."""
-        return [request for received in list(self._received) for request in parsed(bytes(received))]
+        return [request for received in list(self._received) for request in parse_requests(bytes(received))]
 
     def carry(self) -> None:
         """Accept connections until the listener is closed."""
@@ -66,7 +66,7 @@ class TappedConnection:
                 threading.Thread(target=_pump, args=(backend, device, None), daemon=True).start()
 
 
-def parsed(received: bytes) -> Iterator[SentRequest]:
+def parse_requests(received: bytes) -> Iterator[SentRequest]:
     """The requests of one connection; each body is as long as its Content-Length says."""
     while b"\r\n\r\n" in received:
         head, _, rest = received.partition(b"\r\n\r\n")

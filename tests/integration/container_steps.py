@@ -38,7 +38,7 @@ def copied() -> list[str]:
     return [word for line in instructions("COPY") if not line.startswith("--from") for word in line.split()[:-1]]
 
 
-def started() -> list[str]:
+def start_words() -> list[str]:
     """Return the words that the image starts after `ownfeed`."""
     (words,) = instructions("CMD")
     found: list[str] = json.loads(words)
@@ -59,7 +59,7 @@ def install(prefix: Path, folder: Path) -> None:
 
 def answer_of(prefix: Path, data: Path) -> int:
     """Return the status of the started server for its newest release, asked until it answers."""
-    port, words = free_port(), started()
+    port, words = free_port(), start_words()
     for option, value in {"--host": "127.0.0.1", "--port": str(port), "--data-dir": str(data)}.items():
         words[words.index(option) + 1] = value
     program = prefix / "bin" / "ownfeed"

@@ -190,21 +190,21 @@ def machines_of(settings: BackendSettings, environment: Mapping[str, str], logs:
     ]
 
 
-def started(machines: list[Machine]) -> None:
+def start_machines(machines: list[Machine]) -> None:
     """Start the first machine, which makes the missing secrets, then the others with copies of them."""
     first, *others = machines
     first.start()
-    answering(first)
+    wait_until_answering(first)
     for other in others:
         other.folder.mkdir(mode=0o700)
         for secret in SECRETS:
             shutil.copy2(first.folder / secret, other.folder / secret)
         other.start()
     for other in others:
-        answering(other)
+        wait_until_answering(other)
 
 
-def answering(machine: Machine) -> None:
+def wait_until_answering(machine: Machine) -> None:
     """Wait until the machine answers. Raises RuntimeError if it has ended."""
     while not machine.answers():
         if machine.process is None or machine.process.poll() is not None:
@@ -212,15 +212,15 @@ def answering(machine: Machine) -> None:
         time.sleep(ASK_SEC)
 
 
-def played(operator: Operator, devices: WatchedFleet, minutes: float, seconds: float) -> list[RoundStatus]:
-    """Run rounds of every system in turn until the time is over; yield each as it ended."""
+def run_rounds(operator: Operator, devices: WatchedFleet, minutes: float, seconds: float) -> list[RoundStatus]:
+    """Run rounds of every system in turn until the time is over; return each as it ended."""
     ended: list[RoundStatus] = []
     until, turn = time.monotonic() + 60 * minutes, 0
     while time.monotonic() < until or turn < len(SYSTEMS):
         system = SYSTEMS[turn % len(SYSTEMS)]
         turn += 1
         cohort = len(devices.fleet.members)
-        status = opened(
+        status = open_or_find_round(
             operator,
             partial(operator.open_round, system, cohort=cohort, cohort_minimum=cohort // 2, seconds=seconds),
         )
@@ -235,10 +235,10 @@ def played(operator: Operator, devices: WatchedFleet, minutes: float, seconds: f
     return ended
 
 
-def opened(operator: Operator, ask: Callable[[], RoundStatus]) -> RoundStatus | None:
+def open_or_find_round(operator: Operator, ask: Callable[[], RoundStatus]) -> RoundStatus | None:
     """Return a running round, whose opening answer may have been lost, or open a new one; None, with a message, if
     refused."""
-    return patiently(lambda: under_way(operator) or ask())
+    return patiently(lambda: running_round(operator) or ask())
 
 
 def patiently(ask: Callable[[], RoundStatus]) -> RoundStatus | None:
@@ -253,7 +253,7 @@ def patiently(ask: Callable[[], RoundStatus]) -> RoundStatus | None:
             time.sleep(ASK_SEC)
 
 
-def under_way(operator: Operator) -> RoundStatus | None:
+def running_round(operator: Operator) -> RoundStatus | None:
     """Return a round that has not ended: the answer to whoever opened it may have been lost with its worker."""
     try:
         return next((each for each in operator.rounds() if each.state not in ENDED), None)
@@ -267,7 +267,7 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def wrongs(settings: BackendSettings, devices: WatchedFleet, ended: list[RoundStatus]) -> list[str]:
+def find_errors(settings: BackendSettings, devices: WatchedFleet, ended: list[RoundStatus]) -> list[str]:
     """Return what was lost, done twice, or failed without a true reason; empty if nothing is wrong."""
     found = list(devices.wrong)
     engine = open_engine(settings.database_url)
@@ -324,7 +324,7 @@ def main() -> int:
         machines = machines_of(settings, s3.environment, home)
         for machine in machines:
             stack.callback(machine.kill)
-        started(machines)
+        start_machines(machines)
         proxy = stack.enter_context(round_robin([each.port for each in machines]))
         own = DeviceSettings(data_dir=home, backend_url=proxy, privacy=WILLING)
         fleet = Fleet(own, given.devices, seed=SEED)
@@ -337,8 +337,8 @@ def main() -> int:
         fleet.failures.clear()
         operator = Operator(proxy, settings.admin_token_file)
         with Deaths(machines, KILL_EVERY_SEC).running() as deaths:
-            ended = played(operator, devices, given.minutes, given.seconds)
-        wrong = wrongs(settings, devices, ended)
+            ended = run_rounds(operator, devices, given.minutes, given.seconds)
+        wrong = find_errors(settings, devices, ended)
         for line in wrong:
             say(f"wrong: {line}")
         states = Counter(status.state for status in ended)

@@ -31,7 +31,7 @@ from protocol.rounds import CheckIn, QueuedRound, SumStage
 from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.openapi_fuzz import A_FEW, EXAMPLES_VARIABLE, fuzz, shares
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import BASIS_SIZE, report
 
 ROUNDS = ("private_counts/local/mean", "private_counts/secure/huber")
@@ -51,7 +51,7 @@ OF_A_ROUND_UNDER_WAY = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("fuzz"), news=60, releases=2) as started:
+    with running_server(tmp_path_factory.mktemp("fuzz"), news=60, releases=2) as started:
         yield started
 
 
@@ -128,7 +128,7 @@ def test_every_answer_to_an_update_is_documented_and_valid_ones_are_accepted(ser
     offer = coordinator.check_in(CheckIn(protocol=PROTOCOL_VERSION, release=2, tasks=("count",)))
     assert offer is not None
     update = pack({name: np.zeros(shape, dtype=np.float32) for name, shape in offer.manifest.shapes.items()})
-    document = only(server.app, "/v1/rounds/{round_id}/updates/{pseudonym}")
+    document = document_of(server.app, "/v1/rounds/{round_id}/updates/{pseudonym}")
     known = [{"round_id": offer.manifest.round, "pseudonym": offer.pseudonym}]
     answers = fuzz(server.app, document, known=known, bodies={PUT_UPDATE: [update]}, examples=examples())
     print(shares(answers))  # noqa: T201
@@ -160,12 +160,14 @@ def test_every_answer_during_a_secure_sum_is_documented(tmp_path: Path) -> None:
             true = sealed.payload if stage == "masked" else json.loads(sealed.payload)
             for client in clients:
                 client.send().raise_for_status()
-            answers = fuzz(app, only(app, path), known=known, bodies={f"PUT {path}": [true]}, examples=examples())
+            answers = fuzz(
+                app, document_of(app, path), known=known, bodies={f"PUT {path}": [true]}, examples=examples()
+            )
             services.coordinator.step()
             if stage != "unmask":
                 for client in clients:
                     client.receive(ANSWERS[stage].model_validate_json(client.ask().raise_for_status().content))
-                reported = only(app, path)
+                reported = document_of(app, path)
                 del reported["paths"][path]["put"]
                 answers += fuzz(app, reported, known=known, examples=examples())
                 assert answers[f"GET {path} 204"] >= 1
@@ -180,14 +182,14 @@ def test_every_answer_during_a_secure_sum_is_documented(tmp_path: Path) -> None:
     assert taken | {PUT_UPDATE} == OF_A_ROUND_UNDER_WAY | {PUT_UPDATE}
 
 
-def only(app: FastAPI, path: str) -> dict[str, Any]:
+def document_of(app: FastAPI, path: str) -> dict[str, Any]:
     """Return the document with one path."""
     document: dict[str, Any] = app.openapi()
     return document | {"paths": {path: document["paths"][path]}}
 
 
 def examples() -> int:
-    """Yield requests of each kind to an operation of a running round."""
+    """Return the number of requests of each kind to an operation of a running round."""
     return A_FEW if EXAMPLES_VARIABLE not in os.environ else 100
 
 

@@ -31,7 +31,7 @@ from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
 from tests.doubles.kills import Killed, Kills, listen
 from tests.doubles.migrated import migrated
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import settings_in
 from tests.doubles.small_release import migrated_engine
 from tests.integration.test_operating import GuidedOperator, InstalledReader, publish
@@ -44,7 +44,7 @@ def chain_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def backend(tmp_path: Path, chain_file: Path) -> Iterator[Running]:
-    with running(tmp_path / "data", news=20, releases=0, chain_file=chain_file) as one:
+    with running_server(tmp_path / "data", news=20, releases=0, chain_file=chain_file) as one:
         publish(one.services.releases)
         yield one
 
@@ -86,7 +86,7 @@ def test_devices_accept_releases_after_the_documented_restore(
 
     elsewhere = GuidedOperator(tmp_path / "elsewhere", operator.backup)
     elsewhere.does("Put a backup back")
-    with running(elsewhere.data, news=0, releases=0, chain_file=chain_file) as restored:
+    with running_server(elsewhere.data, news=0, releases=0, chain_file=chain_file) as restored:
         assert restored.services.releases.require_current().release == "r4"
         for reader in (early, late):
             reader.backend = restored
@@ -98,7 +98,7 @@ def test_devices_accept_releases_after_the_documented_restore(
 
     third = GuidedOperator(tmp_path / "third", operator.backup)
     third.does("Put a backup back")
-    with running(third.data, news=0, releases=0, chain_file=tmp_path / "nothing.jsonl") as without:
+    with running_server(third.data, news=0, releases=0, chain_file=tmp_path / "nothing.jsonl") as without:
         publish(without.services.releases)
         publish(without.services.releases)
         publish(without.services.releases)
@@ -114,9 +114,9 @@ def test_new_database_continues_after_the_last_published_release(
     publish(backend.services.releases)
     assert reader.sync()
     empty = folder_with(backend.folder / "signing.key", tmp_path / "new")
-    with running(empty, news=20, releases=0, chain_file=chain_file) as anew:
-        publish(anew.services.releases)
-        reader.backend = anew
+    with running_server(empty, news=20, releases=0, chain_file=chain_file) as again:
+        publish(again.services.releases)
+        reader.backend = again
         assert reader.sync()
         assert reader.release == "r3"
 
@@ -163,7 +163,7 @@ def test_backup_made_while_publishing_is_complete(backend: Running, tmp_path: Pa
 
 def test_backup_with_a_storage_checks_the_storage_and_restores_the_rest(tmp_path: Path) -> None:
     storage = f"memory://{tmp_path.name}"
-    with running(tmp_path / "data", news=20, releases=0, storage=storage) as one:
+    with running_server(tmp_path / "data", news=20, releases=0, storage=storage) as one:
         publish(one.services.releases)
         settings, key = one.services.settings, tmp_path / "data" / "signing.key"
         parts = {ref.sha256 for ref in blob_refs(one.services.releases.require_current())}
@@ -182,7 +182,7 @@ def test_backup_with_a_storage_checks_the_storage_and_restores_the_rest(tmp_path
 
 def test_storage_inside_the_data_folder_is_left_out_of_the_backup(tmp_path: Path) -> None:
     within = tmp_path / "data" / "storage"
-    with running(tmp_path / "data", news=20, releases=0, storage=within.as_uri()) as one:
+    with running_server(tmp_path / "data", news=20, releases=0, storage=within.as_uri()) as one:
         publish(one.services.releases)
         one.services.storage.under("rounds").put("round-1/a.safetensors", b"of a single reader")
         back_up(one.services.settings, tmp_path / "backup")
@@ -192,7 +192,7 @@ def test_storage_inside_the_data_folder_is_left_out_of_the_backup(tmp_path: Path
 
 
 def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:
-    """Run until the n-th change of a file below `folder` kills the process; return False if it finished before."""
+    """Run until the n-th change of a file below `folder` kills the process; return whether it was killed."""
     kills = Kills(folder, {("server", "", step)}, armed=True)
     listen(kills)
     try:

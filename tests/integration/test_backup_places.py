@@ -73,7 +73,7 @@ def lose(settings: BackendSettings) -> None:
 
 @pytest.fixture(params=PLACES)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BackendSettings]:
-    """Return settings with a database in use, so that its logs exist."""
+    """Yield settings with a database in use, so that its logs exist."""
     one = settings_of(request.param, tmp_path)
     engine = migrated(one.database_url)
     add(one, "before")
@@ -102,7 +102,7 @@ def test_backup_is_updated_and_files_of_an_older_layout_are_removed(settings: Ba
     copy = tmp_path / "backup"
     back_up(settings, copy)
     (copy / "db").mkdir(exist_ok=True)
-    (copy / "db" / "own-wal").write_bytes(b"as copies of before had it")
+    (copy / "db" / "own-wal").write_bytes(b"as earlier copies had it")
     add(settings, "after")
     back_up(settings, copy)
     assert not (copy / "db" / "own-wal").exists()

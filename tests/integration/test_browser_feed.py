@@ -98,7 +98,7 @@ def settings_of(number: int) -> PrivacySettings:
     return PrivacySettings(mode=MODES[number % len(MODES)], searches_in_reports=number % 5 != 2)
 
 
-def opened(world: SmallWorld, synced: Path, number: int, **replaced: Any) -> Device:
+def open_device(world: SmallWorld, synced: Path, number: int, **replaced: Any) -> Device:
     settings = world.device_settings(
         f"reader-{number}", privacy=settings_of(number), performance=PerformanceSettings(watch_backend=False)
     )
@@ -107,7 +107,7 @@ def opened(world: SmallWorld, synced: Path, number: int, **replaced: Any) -> Dev
     return build_device(settings, blob_folder=synced / "blobs", clock=lambda: NOW, **replaced)
 
 
-def act(device: Device, number: int) -> None:
+def give_history(device: Device, number: int) -> None:
     """Give a reader a past that depends on the number."""
     draw = random.Random(f"reader {number}")
     stores = device.parts.stores
@@ -155,15 +155,15 @@ def recorded(world: SmallWorld, synced: Path) -> list[RecordedReader]:
     """Return twenty readers with the browser device's input and the Python device's feed."""
     found = []
     for number in range(READERS):
-        device = opened(world, synced, number)
-        act(device, number)
+        device = open_device(world, synced, number)
+        give_history(device, number)
         device.close()
         file = as_browser_has_it(device.settings.database, synced / f"reader-{number}.sqlite")
         searches: str | None = None
         if searches_of(device.settings.database).exists():
             searches = as_browser_has_it(searches_of(device.settings.database), synced / f"searches-{number}.sqlite")
         seed = 1_000 + number
-        device = opened(world, synced, number, chance=random.Random(seed), noise=SeededNoise(seed))
+        device = open_device(world, synced, number, chance=random.Random(seed), noise=SeededNoise(seed))
         serving = device.parts.serving
         feed = new_page(device)
         more = number % 5 == 4
@@ -194,16 +194,16 @@ def blobs(synced: Path) -> tuple[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def built(recorded: list[RecordedReader], blobs: tuple[str, list[str]]) -> list[dict[str, Any]]:
+def browser_feeds(recorded: list[RecordedReader], blobs: tuple[str, list[str]]) -> list[dict[str, Any]]:
     """Return what the browser's device made for each reader, all in one process."""
     _, *answers = ask_node([blobs, *(("feed_built", reader.asked) for reader in recorded)])
     return answers
 
 
 def test_both_devices_show_twenty_readers_the_same_stories_in_order(
-    recorded: list[RecordedReader], built: list[dict[str, Any]]
+    recorded: list[RecordedReader], browser_feeds: list[dict[str, Any]]
 ) -> None:
-    for number, (reader, answer) in enumerate(zip(recorded, built, strict=True)):
+    for number, (reader, answer) in enumerate(zip(recorded, browser_feeds, strict=True)):
         theirs = FEED.validate_json(answer["feed"])
         mine = reader.feed
         assert (theirs.mode, theirs.notice) == (mine.mode, mine.notice), number
@@ -287,7 +287,7 @@ def parts_of_a_start(sent: list[list[str]]) -> list[str]:
     return [part for part, before in zip(named, ["", *named], strict=False) if part != before]
 
 
-def started(world: SmallWorld, *, reads: bool = False, stalled: bool = False) -> dict[str, Any]:
+def requests_at_start(world: SmallWorld, *, reads: bool = False, stalled: bool = False) -> dict[str, Any]:
     asked = {
         "privacy": PrivacySettings(mode="broadcast").model_dump(),
         "url": world.url,
@@ -305,7 +305,7 @@ def started(world: SmallWorld, *, reads: bool = False, stalled: bool = False) ->
 
 
 def test_request_order_at_start_does_not_depend_on_the_reader(world: SmallWorld) -> None:
-    idle, reading = started(world), started(world, reads=True)
+    idle, reading = requests_at_start(world), requests_at_start(world, reads=True)
     assert parts_of_a_start(idle["sent"]) == parts_of_a_start(reading["sent"]) == FIRST_LOOK
     assert sorted(idle["sent"]) == sorted(reading["sent"])
     assert idle["texts"] == reading["texts"] == 30
@@ -313,7 +313,7 @@ def test_request_order_at_start_does_not_depend_on_the_reader(world: SmallWorld)
 
 def test_feed_does_not_wait_for_texts_pool_or_round_models(world: SmallWorld) -> None:
     """Pauses never end here, so nothing is requested that comes after one."""
-    found = started(world, stalled=True)
+    found = requests_at_start(world, stalled=True)
     assert parts_of_a_start(found["sent"]) == FIRST_LOOK[: FIRST_LOOK.index("popularity") + 1]
     assert found["texts"] == 0
 

@@ -21,7 +21,7 @@ from device_app.privacy.secagg.messages import begin_sum
 from device_app.uplink.backend_client import stage_path, upload_path
 from protocol.ids import PROTOCOL_VERSION
 from tests.doubles.secure_sums import SumDevice, random_vector
-from tests.doubles.served_backend import Served, serving
+from tests.doubles.served_backend import Served, serve_backend
 from tests.integration.test_slow_clients import JSON, TENSORS, send_stage, terms_of, update_of
 
 PLACES, CHECK_INS = 40, 1_000
@@ -48,7 +48,7 @@ def at_once(count: int, work: Callable[[int], object]) -> list[object]:
 
 @pytest.mark.parametrize("system", ["private_counts/secure/huber", "private_counts/local/mean"])
 def test_flood_of_check_ins_takes_at_most_the_places_of_its_round(tmp_path: Path, system: str) -> None:
-    with serving(tmp_path, **UNBOUNDED) as served:
+    with serve_backend(tmp_path, **UNBOUNDED) as served:
         coordinator = served.services.coordinator
         coordinator.open_round(system, cohort=PLACES, cohort_minimum=PLACES, seconds=3_600)
         asked = {"protocol": PROTOCOL_VERSION, "release": 1, "tasks": [COMPOSED[system].task]}
@@ -67,7 +67,7 @@ def test_flood_of_check_ins_takes_at_most_the_places_of_its_round(tmp_path: Path
 
 
 def test_updates_of_an_abandoned_round_are_deleted(tmp_path: Path) -> None:
-    with serving(tmp_path, **UNBOUNDED) as served:
+    with serve_backend(tmp_path, **UNBOUNDED) as served:
         offers = served.offers("private_counts/local/mean", PLACES)
         update, headers = update_of(offers[0]), {"content-type": TENSORS}
         limit = served.services.coordinator.plain.limit_bytes(offers[0].manifest.round, offers[0].pseudonym)
@@ -88,7 +88,7 @@ def test_updates_of_an_abandoned_round_are_deleted(tmp_path: Path) -> None:
 
 
 def test_messages_of_an_abandoned_sum_are_deleted(tmp_path: Path) -> None:
-    with serving(tmp_path, **UNBOUNDED) as served:
+    with serve_backend(tmp_path, **UNBOUNDED) as served:
         offers = served.offers("private_counts/secure/huber", 10)
         devices = [
             SumDevice(offer.pseudonym, begin_sum(terms_of(offer)), random_vector(terms_of(offer).length))
@@ -111,7 +111,7 @@ def test_messages_of_an_abandoned_sum_are_deleted(tmp_path: Path) -> None:
 
 
 def test_invalid_pseudonym_is_refused_and_not_stored(tmp_path: Path) -> None:
-    with serving(tmp_path, **UNBOUNDED) as served:
+    with serve_backend(tmp_path, **UNBOUNDED) as served:
         (offer, *_) = served.offers("private_counts/local/mean", 10)
         before = rows_of(served, ParticipationRow)
         for name, code in (("p" * 65, 422), ("p" * 40_000, 422), ("p" * 64, 403), ("..%2f..%2fx", 404)):

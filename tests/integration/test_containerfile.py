@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from ownfeed import app
-from tests.integration.container_steps import ROOT, copied, instructions, started
+from tests.integration.container_steps import ROOT, copied, instructions, start_words
 
 SCRIPT = ROOT / "docs" / "deploy" / "container_install.sh"
 
@@ -38,7 +38,7 @@ def test_container_script_is_valid_and_installs_with_hashes() -> None:
 
 
 def test_container_starts_an_existing_command_with_data_in_the_volume() -> None:
-    name, *words = started()
+    name, *words = start_words()
     group = typer.main.get_command(app)
     context = group.make_context("ownfeed", [name, *words], resilient_parsing=True)
     command = group.get_command(context, name)  # type: ignore[attr-defined]

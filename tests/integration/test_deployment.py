@@ -20,7 +20,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from ownfeed import app
-from tests.doubles.recall_app import running
+from tests.doubles.recall_app import running_server
 
 DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
 UNITS = sorted(DEPLOY.glob("*.service"))
@@ -73,7 +73,7 @@ def test_prometheus_accepts_the_rules() -> None:
 
 
 def test_alert_rules_use_only_exported_metrics(tmp_path: Path) -> None:
-    with running(tmp_path / "data", news=20) as backend:
+    with running_server(tmp_path / "data", news=20) as backend:
         token = (backend.folder / "metrics.token").read_text().strip()
         backend.client.get("/v1/health")
         backend.client.get("/v1/news/front")

@@ -63,7 +63,7 @@ def headers_of(browser: TestClient) -> dict[str, str]:
     return {"Host": browser.base_url.netloc.decode(), "Cookie": cookies, **FOLLOWS_A_LINK}
 
 
-def known(device: Device) -> list[dict[str, object]]:
+def known_parameters(device: Device) -> list[dict[str, object]]:
     """Return existing things by the names of path parameters."""
     clicks = device.library.history().entries
     lines = device.privacy.overview().log.lines
@@ -126,7 +126,7 @@ def test_every_page_answer_is_documented_and_none_is_an_error(
     paths = described["paths"]
     paths[ERASE] = paths.pop(ERASE)  # last: all that comes after would find nothing
     bodies = forms(device, browser.get("/privacy/export").content)
-    answers = fuzz(pages, described, headers=headers_of(browser), known=known(device), bodies=bodies)
+    answers = fuzz(pages, described, headers=headers_of(browser), known=known_parameters(device), bodies=bodies)
     print(shares(answers))  # noqa: T201
     assert not {answer for answer in answers if answer.rsplit(" ", 1)[1].startswith("5")}
     operations = {f"{method.upper()} {path}" for path, each in paths.items() for method in each}
@@ -142,7 +142,7 @@ def test_script_form_answers_match_their_documentation(pages: FastAPI, device: D
     described["paths"] = {path: described["paths"][path] for path in SCRIPTED}
     headers = headers_of(browser) | {"Accept": "application/json"}
     bodies = forms(device, b"")
-    answers = fuzz(pages, described, headers=headers, known=known(device), bodies=bodies, examples=A_FEW)
+    answers = fuzz(pages, described, headers=headers, known=known_parameters(device), bodies=bodies, examples=A_FEW)
     assert all(answers[f"POST {path} 204"] for path in SCRIPTED)
 
 

@@ -76,7 +76,7 @@ def devices(learning_world: SmallWorld) -> list[Device]:
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
+def recorded_draws(monkeypatch: pytest.MonkeyPatch) -> list[RowSamples]:
     """Return the samples that the devices draw, recorded."""
     found: list[RowSamples] = []
     draw = ReaderSamples.draw_rows
@@ -139,7 +139,7 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
 def test_live_round_computes_the_pooled_gradient_within_half_a_rounding_step(
     learning_world: SmallWorld,
     devices: list[Device],
-    drawn: list[RowSamples],
+    recorded_draws: list[RowSamples],
     monkeypatch: pytest.MonkeyPatch,
     bits: int,
     fraction_bits: int,
@@ -165,9 +165,9 @@ def test_live_round_computes_the_pooled_gradient_within_half_a_rounding_step(
     union, split = run(world, devices)
     assert union.published is None
     assert split.published == f"r{release_number(before.release) + 1}"
-    assert len(drawn) == DEVICES == split.survivors
+    assert len(recorded_draws) == DEVICES == split.survivors
 
-    of_news, of_user, of_rows = pooled(world, before.release, drawn)
+    of_news, of_user, of_rows = pooled(world, before.release, recorded_draws)
     half_step, float32 = 2.0 ** -(fraction_bits + 1), FLOAT32
     (mean,) = means
     manifest = manifest_of(world, split)
@@ -303,7 +303,7 @@ def test_round_with_an_oversized_contribution_is_retried_on_the_same_union(
 
 @pytest.mark.usefixtures("stepped_here")
 def test_head_round_computes_the_pooled_gradient_without_naming_articles(
-    learning_world: SmallWorld, devices: list[Device], drawn: list[RowSamples], monkeypatch: pytest.MonkeyPatch
+    learning_world: SmallWorld, devices: list[Device], recorded_draws: list[RowSamples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = learning_world
     assert world.services is not None
@@ -338,9 +338,9 @@ def test_head_round_computes_the_pooled_gradient_without_naming_articles(
     assert (status.system, status.state, status.follows, status.survivors) == (HEAD_FORM, "applied", None, DEVICES)
 
     manifest = manifest_of(world, status)
-    wanted, public = pooled_by_head(world, manifest, drawn)
-    assert len(drawn) == DEVICES
-    assert {news_id for one in drawn for news_id in one.ids} <= public, "every contribution is kept"
+    wanted, public = pooled_by_head(world, manifest, recorded_draws)
+    assert len(recorded_draws) == DEVICES
+    assert {news_id for one in recorded_draws for news_id in one.ids} <= public, "every contribution is kept"
     (mean,) = means
     assert mean.keys() == wanted.keys(), "the user model's gradient and the head's, and nothing of single news"
     for name, each in wanted.items():

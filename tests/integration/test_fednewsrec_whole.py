@@ -145,10 +145,10 @@ def run(world: SmallWorld, devices: list[Device], system: str) -> tuple[RoundSta
     assert world.services is not None
     coordinator = world.services.coordinator
     opened = coordinator.open_round(system, cohort=DEVICES, cohort_minimum=3, seconds=900.0)
-    return ended(world, devices, opened)
+    return run_to_its_end(world, devices, opened)
 
 
-def ended(world: SmallWorld, devices: list[Device], opened: RoundStatus) -> tuple[RoundStatus, RoundManifest]:
+def run_to_its_end(world: SmallWorld, devices: list[Device], opened: RoundStatus) -> tuple[RoundStatus, RoundManifest]:
     """Run an open round to its end."""
     assert world.services is not None
     coordinator = world.services.coordinator
@@ -253,7 +253,7 @@ def test_finding_clusters_readers_by_k_means_of_their_user_vectors(
         followed = follower(world, status)
         for device in devices:
             device.sync()
-        status, _ = ended(world, devices, world.services.coordinator.status(followed))
+        status, _ = run_to_its_end(world, devices, world.services.coordinator.status(followed))
     assert (status.orders, status.survivors) == (None, DEVICES)
     assert rounds > 1, "or nothing was repeated"
     assert (row_of(world, status).facts or {})["moves"] == moves.tolist()
@@ -363,7 +363,7 @@ def test_gate_scores_user_models_on_the_new_vectors_and_detects_a_worse_model(
         return drawn[-1]
 
     monkeypatch.setattr(ReaderSamples, "draw", recording_draw)
-    verdict, manifest = ended(world, devices, coordinator.status(gate))
+    verdict, manifest = run_to_its_end(world, devices, coordinator.status(gate))
     assert (verdict.system, manifest.model, manifest.release) == (GATE, "ranker.nrms", fallen.release)
     served = pool.vectors(fallen.encoder)[1]
     models = [nrms_of(releases.weights(release, "ranker.nrms")) for release in (fallen, before)]

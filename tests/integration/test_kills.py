@@ -252,7 +252,7 @@ def weights(world: KilledWorld, release: str) -> Tensors:
     return {name: value.astype(np.float64) for name, value in found.items()}
 
 
-def moved(world: KilledWorld) -> Tensors:
+def applied_mean(world: KilledWorld) -> Tensors:
     """Return the applied mean, from the weights; a step of SGD is linear."""
     before, after = weights(world, "r1"), weights(world, "r2")
     return {f"g.{name}": (before[name] - after[name]) / LEARNING_RATE for name in before}
@@ -279,9 +279,9 @@ def mean_of_sent(bodies: Iterable[bytes]) -> Tensors:
     return {name: np.mean([one[name].astype(np.float64) for one in updates], axis=0) for name in updates[0]}
 
 
-def fits(world: KilledWorld, expected: Tensors, step: float) -> bool:
-    """Check equality to half a step of the fixed point and the weights' float32 rounding."""
-    before, after, found = weights(world, "r1"), weights(world, "r2"), moved(world)
+def is_close(world: KilledWorld, expected: Tensors, step: float) -> bool:
+    """Return whether the mean is equal to half a step of the fixed point and the weights' float32 rounding."""
+    before, after, found = weights(world, "r1"), weights(world, "r2"), applied_mean(world)
     coarse = {
         name: np.spacing(np.maximum(np.abs(each), np.abs(after[name])).astype(np.float32)).max()
         for name, each in before.items()
@@ -321,11 +321,11 @@ def check_world(world: KilledWorld, system: str) -> None:
     sets = [one for one in combinations(range(DEVICES), summed) if known <= set(one)]
     handed_in = messages(world, "sent", paying)
     if system == "small_ranker/local/mean":
-        matching = [one for one in sets if fits(world, mean_of_sent(handed_in[number] for number in one), 0.0)]
+        matching = [one for one in sets if is_close(world, mean_of_sent(handed_in[number] for number in one), 0.0)]
     else:
         assert isinstance(EXACT.protection, SecureSum)
         step = 2.0**-EXACT.protection.fraction_bits
-        matching = [one for one in sets if fits(world, mean_of_clear(world, one), step)]
+        matching = [one for one in sets if is_close(world, mean_of_clear(world, one), step)]
     assert len(matching) == 1
     assert list((world.folder / "backend" / "rounds").iterdir()) == [], "no update outlives its round"
 

@@ -85,7 +85,7 @@ def groups(world: PoisonedRound, number: int = 1) -> dict[int, str]:
     return dict(enumerate(names))
 
 
-def opened(world: PoisonedRound, seconds: float = 60.0) -> RoundStatus:
+def open_round(world: PoisonedRound, seconds: float = 60.0) -> RoundStatus:
     return world.backend.coordinator.open_round(SYSTEM, cohort=DEVICES, cohort_minimum=3, seconds=seconds)
 
 
@@ -95,7 +95,7 @@ def steps(world: PoisonedRound, which: list[int] | None = None) -> None:
     world.backend.coordinator.step()
 
 
-def moved(world: PoisonedRound) -> float:
+def weight_change(world: PoisonedRound) -> float:
     return float(np.linalg.norm(world.weights(world.backend.releases.require_current().release) - world.weights("r1")))
 
 
@@ -113,7 +113,7 @@ def test_malicious_member_spoils_only_its_own_group(world: PoisonedRound) -> Non
     world.attacker.sent = 0
     status = world.run(SYSTEM, added, minimum=3)
     assert (status.state, status.published, status.uploaded) == ("applied", "r2", DEVICES), status.reason
-    assert 0 < moved(world) <= longest_step()
+    assert 0 < weight_change(world) <= longest_step()
     reported = facts(world, 2)
     assert (sorted(reported["groups"]), reported["groups_joined"]) == ([4, 4, 5], 2)  # type: ignore[call-overload]
     for device in world.devices[1:]:
@@ -122,7 +122,7 @@ def test_malicious_member_spoils_only_its_own_group(world: PoisonedRound) -> Non
         assert mine is not None
         assert mine.state == "applied"
         assert "1 of 3 groups was left out" in (mine.detail or ""), (
-            "regression: those who share the liar's group were told that their part had been applied"
+            "regression: those in the malicious member's group were told that their contribution was applied"
         )
 
 
@@ -144,7 +144,7 @@ def test_false_sum_within_bounds_moves_the_mean_no_further_than_an_honest_group_
     """The median of three groups lies between the two honest ones, whatever the third sends."""
     status = world.run(SYSTEM, forged_weights(4.0, TURNED), minimum=3)
     assert status.state == "applied", status.reason
-    assert moved(world) <= longest_step()
+    assert weight_change(world) <= longest_step()
 
 
 def test_group_with_a_detectable_false_sum_is_dropped_and_the_drop_is_reported(world: PoisonedRound) -> None:
@@ -173,7 +173,7 @@ def test_group_with_a_detectable_false_sum_is_dropped_and_the_drop_is_reported(w
 
 
 def test_too_few_devices_for_three_groups_form_one_sum(world: PoisonedRound) -> None:
-    opened(world)
+    open_round(world)
     most = list(range(11))
     steps(world, most)
     world.backend.clock.go_on(31)
@@ -186,7 +186,7 @@ def test_too_few_devices_for_three_groups_form_one_sum(world: PoisonedRound) -> 
 
 
 def test_dropouts_remove_noise_shares_and_a_group_with_too_many_dropouts_is_dropped(world: PoisonedRound) -> None:
-    opened(world)
+    open_round(world)
     steps(world)
     where = groups(world)
     by_group = {name: [one for one in where if where[one] == name] for name in set(where.values())}
@@ -220,7 +220,7 @@ def test_dropouts_remove_noise_shares_and_a_group_with_too_many_dropouts_is_drop
 
 
 def test_round_of_groups_fails_below_its_minimum(world: PoisonedRound) -> None:
-    opened(world)
+    open_round(world)
     steps(world)
     where = groups(world)
     gone = [one for name in ("round-1.1", "round-1.3") for one in [each for each in where if where[each] == name][:3]]
@@ -240,7 +240,7 @@ def test_round_of_groups_fails_below_its_minimum(world: PoisonedRound) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_restarted_server_continues_with_the_same_groups(world: PoisonedRound, stage: str) -> None:
-    opened(world)
+    open_round(world)
     before: dict[int, str] | None = None
     for at in STAGES:
         for device in world.devices:
@@ -264,7 +264,7 @@ def test_restarted_server_continues_with_the_same_groups(world: PoisonedRound, s
 def test_groups_are_redrawn_every_round(world: PoisonedRound) -> None:
     drawn = set()
     for number in range(1, 4):
-        opened(world)
+        open_round(world)
         steps(world)
         drawn.add(tuple(name.split(".")[1] for name in groups(world, number).values()))
         world.backend.coordinator.cancel(f"round-{number}")

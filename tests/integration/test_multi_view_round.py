@@ -47,7 +47,7 @@ def fleet(world: SmallWorld) -> Iterator[Fleet]:
 
 
 @pytest.fixture
-def handed(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
+def recorded_updates(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
     """Record the updates that tasks of views return."""
     updates: list[Update] = []
     run = MultiViewTask.run
@@ -78,7 +78,7 @@ def round_of(world: SmallWorld, fleet: Fleet, system: str) -> str:
 
 
 def test_item_tower_is_shared_between_views_and_user_towers_stay_private(
-    world: SmallWorld, fleet: Fleet, handed: list[Update]
+    world: SmallWorld, fleet: Fleet, recorded_updates: list[Update]
 ) -> None:
     assert world.services is not None
     store = world.services.releases
@@ -100,10 +100,10 @@ def test_item_tower_is_shared_between_views_and_user_towers_stay_private(
     assert fleet.failures == []
     trained = store.manifest(published)
     before, after = store.weights(offered, MODEL), store.weights(trained, MODEL)
-    assert len(handed) == DEVICES
+    assert len(recorded_updates) == DEVICES
     for name, value in before.items():
         # The server's first step of Adam goes 0.001 against the sign of the mean (times m / (sqrt(v) + tau) < 1).
-        mean = np.mean([update.tensors[f"g.{name}"] for update in handed], axis=0)
+        mean = np.mean([update.tensors[f"g.{name}"] for update in recorded_updates], axis=0)
         moved = after[name] - value
         large = np.abs(mean) > 0.05
         assert large.any()
@@ -133,7 +133,9 @@ def handed_over(member: Member) -> list[list[float]]:
     return [member.device.parts.stores.view_log.sigmas(view) for view in VIEWS]
 
 
-def test_fl_dssm_trains_both_towers_from_the_reading_view_only(world: SmallWorld, handed: list[Update]) -> None:
+def test_fl_dssm_trains_both_towers_from_the_reading_view_only(
+    world: SmallWorld, recorded_updates: list[Update]
+) -> None:
     """The other value of the setting: no private tower and one view; these readers' searches aren't used."""
     assert world.services is not None
     store = world.services.releases
@@ -149,9 +151,9 @@ def test_fl_dssm_trains_both_towers_from_the_reading_view_only(world: SmallWorld
         published = round_of(world, fleet, "fl_dssm")
         before, after = (store.weights(each, "ranker.fl_dssm") for each in (offered, store.manifest(published)))
         assert {name.split(".")[0] for name in before} == {"item_tower", "user_tower"}
-        assert len(handed) == DEVICES
+        assert len(recorded_updates) == DEVICES
         for name, value in before.items():
-            mean = np.mean([update.tensors[f"g.{name}"] for update in handed], axis=0)
+            mean = np.mean([update.tensors[f"g.{name}"] for update in recorded_updates], axis=0)
             large = np.abs(mean) > 0.05
             assert (np.sign((after[name] - value)[large]) == -np.sign(mean[large])).all()
             assert large.any(), name

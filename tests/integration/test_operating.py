@@ -29,7 +29,7 @@ from device_app.uplink.http import HttpClient
 from protocol.releases import ModelEntry
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 from tests.doubles.news import NOW
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import BASIS_SIZE, DIMENSIONS, recall_draft
 from tests.doubles.small_release import migrated_engine
 
@@ -84,7 +84,7 @@ def publish(store: ReleaseStore) -> str:
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path / "data", news=40, releases=0) as one:
+    with running_server(tmp_path / "data", news=40, releases=0) as one:
         publish(one.services.releases)
         yield one
 

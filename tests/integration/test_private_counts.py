@@ -37,7 +37,7 @@ from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.opened_sums import NoisyOpening, SumNoise, spent_on
 from tests.doubles.round_rig import BackendRig, DeviceRig
-from tests.doubles.small_world import serving
+from tests.doubles.small_world import serve_app
 
 DEVICES, NEWS = 12, 30
 ALLOWS = PrivacySettings(secure_sum="exact", smallest_sum=3, epsilon_per_day_counts=100)
@@ -109,7 +109,7 @@ def cohort(tmp_path: Path) -> Iterator[CountingCohort]:
     ]
     NewsPool(cohort.backend.engine).add(news, source="test")
     with ExitStack() as stack:
-        url = stack.enter_context(serving(cohort))
+        url = stack.enter_context(serve_app(cohort))
         first = tmp_path / "first.sqlite"
         for number in range(DEVICES):
             wire = Redirected(url)

@@ -32,18 +32,17 @@ from backend.app import create_app
 from backend.composition import build_services
 from tests.doubles.certificates import certificate_of
 from tests.doubles.recall_world import settings_in
-from tests.doubles.served_backend import Served, wait_until
-from tests.doubles.served_backend import serving as serving_backend
+from tests.doubles.served_backend import Served, serve_backend, wait_until
 from tests.doubles.slow_clients import (
     PATIENCE_SEC,
     answer_of,
-    begun,
+    begin_request,
     connected,
     is_at_an_end,
     is_closed_by_the_server,
     poured,
 )
-from tests.doubles.small_world import free_port, serving
+from tests.doubles.small_world import free_port, serve_app
 
 DEPLOY = Path(__file__).parents[2] / "docs" / "deploy"
 NAME = "news.example.org"
@@ -85,7 +84,7 @@ def public_backend(folder: Path) -> Iterator[int]:
     )
     services = build_services(settings)
     try:
-        with serving(Arrived(create_app(services=services))) as url:
+        with serve_app(Arrived(create_app(services=services))) as url:
             yield int(url.rpartition(":")[2])
     finally:
         services.close()
@@ -101,13 +100,13 @@ def site(program: str, ports: list[int]) -> str:
 
 
 def replaced(text: str, old: str, new: str) -> str:
-    """Replace a part of the configuration. Fails if it has no such part."""
+    """Return the configuration with a part replaced. Fails if it has no such part."""
     assert old in text, f"the shipped configuration has no {old!r}"
     return text.replace(old, new)
 
 
 def caddy(folder: Path, site: str, port: int) -> list[str]:
-    """Run Caddy with a certificate of its own authority instead of a fetched one."""
+    """Return the command for Caddy with a certificate of its own authority instead of a fetched one."""
     plain, tls = (port, free_port()) if f"http://:{port}" in site else (free_port(), port)
     options = f"admin off\nhttp_port {plain}\nhttps_port {tls}\nlocal_certs\nskip_install_trust\n"
     (folder / "Caddyfile").write_text(replaced(site, "\tservers {", f"{options}\tservers {{"), encoding="utf-8")
@@ -115,7 +114,7 @@ def caddy(folder: Path, site: str, port: int) -> list[str]:
 
 
 def nginx(folder: Path, site: str, port: int) -> list[str]:
-    """Run nginx with its files in a folder, and a self-signed certificate."""
+    """Return the command for nginx with its files in a folder, and a self-signed certificate."""
     certificate_of(NAME, folder)
     site = site.replace("/etc/ssl/private/", f"{folder}/").replace("/etc/ssl/", f"{folder}/")
     site = site.replace("listen 443", f"listen 127.0.0.1:{port}")
@@ -170,7 +169,7 @@ def in_front(
 
 
 @cache
-def trusting() -> ssl.SSLContext:
+def accept_any_certificate() -> ssl.SSLContext:
     """Accept any certificate: whose it is isn't tested here."""
     made = ssl.create_default_context()
     made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
@@ -188,7 +187,7 @@ def ask(
     **said: str,
 ) -> httpx.Response:
     """Send a request by the public name from an address of this machine."""
-    transport = httpx.HTTPTransport(local_address=source, verify=trusting())
+    transport = httpx.HTTPTransport(local_address=source, verify=accept_any_certificate())
     headers = {"host": NAME, **{name.replace("_", "-"): value for name, value in said.items()}}
     with httpx.Client(transport=transport, timeout=60.0) as client:
         return client.request(
@@ -272,7 +271,7 @@ class Attacked:
 def attacked(folder: Path, proxy: str, **changes: Any) -> Iterator[Attacked]:
     """Run the proxy; the attacker's address is 127.0.0.1."""
     with ExitStack() as stack:
-        served = stack.enter_context(serving_backend(folder / "backend", trusted_proxies=("127.0.0.1/32",), **changes))
+        served = stack.enter_context(serve_backend(folder / "backend", trusted_proxies=("127.0.0.1/32",), **changes))
         behind = int(served.url.rpartition(":")[2])
         port = stack.enter_context(in_front(folder / "proxy", proxy, [behind], attackable))
         url = f"http://127.0.0.1:{port}"
@@ -323,7 +322,8 @@ def test_requests_whose_bodies_never_arrive_hold_no_backend_connection(tmp_path:
     with attacked(tmp_path, "nginx", connections_limit=10) as at, ExitStack() as held:
         at.backend.client.close()
         waiting = [
-            held.enter_context(begun(at.url, "POST", "/v1/recall", "application/json", 60_000, b"{")) for _ in range(40)
+            held.enter_context(begin_request(at.url, "POST", "/v1/recall", "application/json", 60_000, b"{"))
+            for _ in range(40)
         ]
         at.everybody_else()
         assert is_closed_by_the_server(waiting[0])
@@ -349,7 +349,7 @@ def test_one_address_takes_only_its_share_of_nginx(tmp_path: Path) -> None:
     with attacked(tmp_path, "nginx") as at, ExitStack() as held:
 
         def begin() -> socket.socket:
-            return held.enter_context(begun(at.url, "POST", "/v1/recall", "application/json", 60_000, b"{"))
+            return held.enter_context(begin_request(at.url, "POST", "/v1/recall", "application/json", 60_000, b"{"))
 
         def is_refused() -> bool:
             waiting.append(begin())  # on a busy machine nginx may have given up some already
@@ -402,7 +402,7 @@ def unread_answers(at: Attacked, held: ExitStack, number: int) -> list[socket.so
 
 
 def was_cut_off(client: socket.socket) -> bool:
-    """Wait until the connection is closed, without reading from it."""
+    """Return whether the connection is closed in time, without reading from it."""
 
     def gone() -> bool:
         try:

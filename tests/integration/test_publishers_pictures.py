@@ -63,7 +63,7 @@ def publisher() -> Iterator[RecordingWebServer]:
     made.close()
 
 
-def settled(world: SmallWorld, holds: Callable[[], bool]) -> None:
+def step_until(world: SmallWorld, holds: Callable[[], bool]) -> None:
     """Step until the condition holds: the server's own thread may be at the same step."""
     assert world.services is not None
     until = time.monotonic() + 60.0
@@ -101,7 +101,7 @@ def test_pictures_reach_both_devices_only_through_the_backend(world: SmallWorld,
     assert [path for _, path in publisher.asked if path in FILES] == [], "nobody has allowed them"
 
     feeds.followed.allow_pictures(url, True)
-    settled(world, lambda: listed(world) == len(FILES) - 1)
+    step_until(world, lambda: listed(world) == len(FILES) - 1)
     asked = sorted(path for _, path in publisher.asked if path in FILES)
     assert asked == sorted(FILES)
     ids = {row.title: row.id for row in services.pool.live(datetime.now(UTC)) if row.title in STORIES}
@@ -124,11 +124,11 @@ def test_pictures_reach_both_devices_only_through_the_backend(world: SmallWorld,
     assert sorted(path for _, path in publisher.asked if path in FILES) == asked, "no device asked the publisher"
 
     services.pool.take_down(ids[STORIES[0]])
-    settled(world, lambda: listed(world) == len(FILES) - 2)
+    step_until(world, lambda: listed(world) == len(FILES) - 2)
     device.sync()
     assert mine.content(ids[STORIES[0]]) is None
     feeds.followed.allow_pictures(url, False)
-    settled(world, lambda: listed(world) == 0)
+    step_until(world, lambda: listed(world) == 0)
     device.sync()
     assert [mine.content(news_id) for news_id in ids.values()] == [None] * len(ids)
     assert browsers(world, reads=False)["pictured"] == []

@@ -36,7 +36,7 @@ from tests.doubles.malicious_members import (
     Garbage,
     OneBadBox,
 )
-from tests.doubles.small_world import serving
+from tests.doubles.small_world import serve_app
 from tests.integration.test_secure_clients import numbers
 from tests.integration.test_sybils import BEHIND_A_PROXY, ProxiedServer, coordinator_of
 
@@ -53,7 +53,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ProxiedSe
     publish_nothing_much(services.releases)
     services.coordinator = coordinator_of(services, clock)
     services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
-    with serving(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
+    with serve_app(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
         server = ProxiedServer(services, url, http, clock)
         services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)
         yield server

@@ -34,7 +34,7 @@ from protocol.rounds import RoundStatus
 from protocol.secagg import Agreements, Sharers, Survivors
 from tests.doubles.clock import StillClock
 from tests.doubles.malicious_members import FalseSignature
-from tests.doubles.small_world import serving
+from tests.doubles.small_world import serve_app
 
 LENGTH = 65
 
@@ -88,7 +88,7 @@ def rounds(tmp_path: Path) -> Iterator[WireRounds]:
     # Nobody ticks: the test says when the server looks at its clock.
     services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
     app = create_app(services=services)
-    with serving(app) as url, httpx.Client(base_url=url, timeout=30.0) as http:
+    with serve_app(app) as url, httpx.Client(base_url=url, timeout=30.0) as http:
         yield WireRounds(services, http, clock)
     services.close()
 

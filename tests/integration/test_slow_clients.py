@@ -19,8 +19,8 @@ from protocol.rounds import RoundOffer, SumStage
 from protocol.secagg import Sharers, SumTerms
 from protocol.tensors import pack
 from tests.doubles.secure_sums import SumDevice, random_vector
-from tests.doubles.served_backend import Served, serving, wait_until
-from tests.doubles.slow_clients import PATIENCE_SEC, answer_of, begun, is_closed_by_the_server
+from tests.doubles.served_backend import Served, serve_backend, wait_until
+from tests.doubles.slow_clients import PATIENCE_SEC, answer_of, begin_request, is_closed_by_the_server
 
 TENSORS, RING, JSON = "application/vnd.safetensors", "application/octet-stream", "application/json"
 SLOW = 60
@@ -29,12 +29,12 @@ SLOW = 60
 
 @pytest.fixture(scope="module")
 def served_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("served")) as served:
+    with serve_backend(tmp_path_factory.mktemp("served")) as served:
         yield served
 
 
 def test_slow_update_uploads_block_nobody(tmp_path: Path) -> None:
-    with serving(tmp_path) as served, ExitStack() as held:
+    with serve_backend(tmp_path) as served, ExitStack() as held:
         for offer in served.offers("private_counts/local/mean", SLOW):
             held.enter_context(half_an_update(served, offer))
         wait_until(lambda: served.services.uploads.under_way == SLOW)
@@ -42,11 +42,11 @@ def test_slow_update_uploads_block_nobody(tmp_path: Path) -> None:
 
 
 def test_early_masked_vectors_are_refused_before_their_bodies(tmp_path: Path) -> None:
-    with serving(tmp_path) as served, ExitStack() as held:
+    with serve_backend(tmp_path) as served, ExitStack() as held:
         offers = served.offers("private_counts/secure/huber", SLOW)
         clients = [
             held.enter_context(
-                begun(served.url, "PUT", stage_path(offer, "masked"), RING, size_of(offer), b"half of it")
+                begin_request(served.url, "PUT", stage_path(offer, "masked"), RING, size_of(offer), b"half of it")
             )
             for offer in offers
         ]
@@ -57,7 +57,7 @@ def test_early_masked_vectors_are_refused_before_their_bodies(tmp_path: Path) ->
 
 
 def test_slow_masked_vector_uploads_block_nobody_and_count_once_complete(tmp_path: Path) -> None:
-    with serving(tmp_path, worker_threads=2, round_threads=1) as served, ExitStack() as held:
+    with serve_backend(tmp_path, worker_threads=2, round_threads=1) as served, ExitStack() as held:
         offers = served.offers("private_counts/secure/huber", 10)
         devices = [
             SumDevice(offer.pseudonym, begin_sum(terms_of(offer)), random_vector(terms_of(offer).length))
@@ -73,7 +73,7 @@ def test_slow_masked_vector_uploads_block_nobody_and_count_once_complete(tmp_pat
             payload = device.step.sealed.payload
             half = len(payload) // 2
             path = stage_path(offer, "masked")
-            client = held.enter_context(begun(served.url, "PUT", path, RING, len(payload), payload[:half]))
+            client = held.enter_context(begin_request(served.url, "PUT", path, RING, len(payload), payload[:half]))
             halves.append((client, payload[half:]))
         served.everybody_else()
         for client, rest in halves:
@@ -84,7 +84,7 @@ def test_slow_masked_vector_uploads_block_nobody_and_count_once_complete(tmp_pat
 
 
 def test_new_upload_of_a_place_replaces_its_stalled_one(tmp_path: Path) -> None:
-    with serving(tmp_path) as served:
+    with serve_backend(tmp_path) as served:
         (offer, *_) = served.offers("private_counts/local/mean", 10)
         update = update_of(offer)
         with half_an_update(served, offer) as stalled:
@@ -96,7 +96,7 @@ def test_new_upload_of_a_place_replaces_its_stalled_one(tmp_path: Path) -> None:
 
 
 def test_uploads_beyond_the_limit_are_refused_until_there_is_room(tmp_path: Path) -> None:
-    with serving(tmp_path, uploads_limit=2) as served:
+    with serve_backend(tmp_path, uploads_limit=2) as served:
         offers = served.offers("private_counts/local/mean", 10)
         with ExitStack() as held:
             for offer in offers[:2]:
@@ -140,7 +140,7 @@ def test_disallowed_upload_is_refused_before_its_body(
     path = f"/v1/rounds/{offer.manifest.round}/{stage}/{offer.pseudonym}"
     media_type = {"updates": TENSORS, "masked": RING}.get(stage, JSON)
     try:
-        with begun(served_once.url, "PUT", path, media_type, length) as client:
+        with begin_request(served_once.url, "PUT", path, media_type, length) as client:
             status, problem = answer_of(client)
         assert (status, problem_code(problem)) == refused
     finally:
@@ -148,12 +148,12 @@ def test_disallowed_upload_is_refused_before_its_body(
 
 
 def test_second_upload_of_another_size_is_refused_before_its_body(tmp_path: Path) -> None:
-    with serving(tmp_path) as served:
+    with serve_backend(tmp_path) as served:
         (offer, *_) = served.offers("private_counts/local/mean", 10)
         update = update_of(offer)
         headers = {"content-type": TENSORS}
         assert served.client.put(upload_path(offer), content=update, headers=headers).status_code == 200
-        with begun(served.url, "PUT", upload_path(offer), TENSORS, len(update) - 1) as other:
+        with begin_request(served.url, "PUT", upload_path(offer), TENSORS, len(update) - 1) as other:
             status, problem = answer_of(other)
         assert (status, problem_code(problem)) == (409, "update-conflict")
         assert served.client.put(upload_path(offer), content=update, headers=headers).json()["duplicate"] is True
@@ -162,7 +162,10 @@ def test_second_upload_of_another_size_is_refused_before_its_body(tmp_path: Path
 @pytest.mark.parametrize("path", ["/v1/recall", "/v1/news/bodies", "/v1/rounds/check-in"])
 @pytest.mark.parametrize("length", [50, None])
 def test_stalled_body_times_out(tmp_path: Path, path: str, length: int | None) -> None:
-    with serving(tmp_path, body_wait_sec=0.2) as served, begun(served.url, "POST", path, JSON, length) as stalled:
+    with (
+        serve_backend(tmp_path, body_wait_sec=0.2) as served,
+        begin_request(served.url, "POST", path, JSON, length) as stalled,
+    ):
         status, problem = answer_of(stalled)
         assert (status, problem_code(problem)) == (408, "body-too-slow")
         assert is_closed_by_the_server(stalled)
@@ -170,7 +173,7 @@ def test_stalled_body_times_out(tmp_path: Path, path: str, length: int | None) -
 
 def test_text_requests_use_only_their_share_of_worker_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: sixty clients that requested 1,000 texts again and again delayed everything else by a second."""
-    with serving(tmp_path, worker_threads=3) as served:
+    with serve_backend(tmp_path, worker_threads=3) as served:
         go_on = threading.Event()
 
         def slow(ids: Iterable[str]) -> dict[str, str]:
@@ -181,7 +184,7 @@ def test_text_requests_use_only_their_share_of_worker_threads(tmp_path: Path, mo
         asked = json.dumps({"ids": ["n1", "n2"]}).encode()
         with ExitStack() as held:
             clients = [
-                held.enter_context(begun(served.url, "POST", "/v1/news/bodies", JSON, len(asked), asked))
+                held.enter_context(begin_request(served.url, "POST", "/v1/news/bodies", JSON, len(asked), asked))
                 for _ in range(8)
             ]
             try:
@@ -232,7 +235,7 @@ def update_of(offer: RoundOffer) -> bytes:
 def half_an_update(served: Served, offer: RoundOffer) -> socket.socket:
     """Begin an allowed upload that doesn't end."""
     update = update_of(offer)
-    return begun(served.url, "PUT", upload_path(offer), TENSORS, len(update), update[: len(update) // 2])
+    return begin_request(served.url, "PUT", upload_path(offer), TENSORS, len(update), update[: len(update) // 2])
 
 
 def terms_of(offer: RoundOffer) -> SumTerms:

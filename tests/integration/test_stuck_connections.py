@@ -15,25 +15,25 @@ import pytest
 
 from backend.server.http_server import connections_limit, not_held
 from backend.settings import load_settings
-from tests.doubles.served_backend import Served, serving
+from tests.doubles.served_backend import Served, serve_backend
 from tests.doubles.slow_clients import answer_of, connected, is_closed_by_the_server, poured
 
 
 @pytest.fixture(scope="module")
 def served_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("served")) as served:
+    with serve_backend(tmp_path_factory.mktemp("served")) as served:
         yield served
 
 
 def test_idle_connection_is_closed(tmp_path: Path) -> None:
-    with serving(tmp_path, idle_sec=1) as served, connected(served.url) as client:
+    with serve_backend(tmp_path, idle_sec=1) as served, connected(served.url) as client:
         client.sendall(b"GET /v1/health HTTP/1.1\r\nhost: backend\r\n\r\n")
         assert answer_of(client)[0] == 200
         assert is_closed_by_the_server(client)
 
 
 def test_connections_beyond_the_limit_are_answered_503(tmp_path: Path) -> None:
-    with serving(tmp_path, connections_limit=10) as served:
+    with serve_backend(tmp_path, connections_limit=10) as served:
         served.client.close()
         with ExitStack() as held:
             for _ in range(10):

@@ -28,7 +28,7 @@ from experiments.bench.secagg_http import SUMMING, publish_nothing_much, summing
 from protocol.ids import PROTOCOL_VERSION
 from protocol.pairing import sign_keys
 from tests.doubles.clock import StillClock
-from tests.doubles.small_world import serving
+from tests.doubles.small_world import serve_app
 from tests.integration.test_secure_clients import numbers
 
 LENGTH, COHORT, MINIMUM = 17, 19, 10
@@ -69,7 +69,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ProxiedSe
     services.coordinator = coordinator_of(services, clock)
     # Nobody ticks: the test says when the server looks at its clock.
     services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
-    with serving(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
+    with serve_app(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
         yield ProxiedServer(services, url, http, clock)
     services.close()
 

@@ -13,7 +13,7 @@ from backend.storage.durable_files import files_below
 from protocol.ids import PROTOCOL_VERSION
 from protocol.rounds import CheckIn
 from protocol.tensors import pack
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 
 TENSORS = {"content-type": "application/vnd.safetensors"}
 PATIENCE_SEC = 120.0
@@ -21,7 +21,7 @@ PATIENCE_SEC = 120.0
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
-    with running(tmp_path, news=60) as started:
+    with running_server(tmp_path, news=60) as started:
         yield started
 
 

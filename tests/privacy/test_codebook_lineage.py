@@ -16,7 +16,7 @@ from tests.doubles.malicious_publisher import (
     MaliciousPublisher,
     ask_twice,
     default_device,
-    read,
+    read_articles,
     some_alignment,
     unit,
 )
@@ -80,7 +80,7 @@ def played(folder: Path, rows: range, script: list[int]) -> tuple[MaliciousPubli
     server, clock, noise = MaliciousPublisher(), StillClock(NOW), Scripted(script)
     device = default_device(server, folder, clock, noise)
     server.forged(server.prototypes)
-    read(device, server, rows, clock)
+    read_articles(device, server, rows, clock)
     for _ in tactics(server):
         clock.go_on(3 * 3_600)  # eight releases a day: a day's budget is not what ends it
         ask_twice(device, server)
@@ -108,7 +108,7 @@ def test_malicious_prototypes_learn_no_more_bits_than_charged(tmp_path: Path) ->
     server, clock = MaliciousPublisher(), StillClock(NOW)
     device = default_device(server, tmp_path, clock)
     server.forged(server.prototypes)
-    read(device, server, range(CLICKS), clock)
+    read_articles(device, server, range(CLICKS), clock)
     device.sync()
     reader = server.pool.vectors[:CLICKS].mean(axis=0)
     sides = unit(np.random.default_rng(7).normal(size=(MANY, DIM)))

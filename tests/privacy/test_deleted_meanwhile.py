@@ -35,7 +35,7 @@ from protocol.tensors import pack
 from tests.doubles.attacked_device import HONEST, LIST, NEWS, Meets, Victim
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
-from tests.doubles.flaky_network import EPSILON, FlakyNetwork, opened, state_of
+from tests.doubles.flaky_network import EPSILON, FlakyNetwork, open_round, state_of
 from tests.doubles.in_process import InProcess
 from tests.doubles.malicious_server import MaliciousServer
 from tests.doubles.new_page import new_page
@@ -191,7 +191,7 @@ def test_deleting_clicks_while_an_update_is_computed_turns_it_into_zeros(
     device, network = trains
     clear = sealed_in_clear(monkeypatch)
     meanwhile(monkeypatch, device, change)
-    opened(backend)
+    open_round(backend)
     outcome = device.trainer.step()
     assert (outcome.state, len(network.uploads), device.ledger.spent_today("training")) == ("uploaded", 1, EPSILON)
     assert clear
@@ -219,7 +219,7 @@ def test_deleting_a_click_after_the_union_turns_the_gradients_into_zeros(
 
     monkeypatch.setattr(RecallTask, "run", of_the_draw)
     clear = sealed_in_clear(monkeypatch)
-    opened(backend)
+    open_round(backend)
     outcome = device.trainer.step()
     assert (outcome.state, len(network.uploads), device.ledger.spent_today("training")) == ("uploaded", 1, EPSILON)
     assert clear
@@ -246,7 +246,7 @@ def test_data_erased_during_an_update_never_leaves_the_device(
 ) -> None:
     device, network = trains
     meanwhile(monkeypatch, device, erase)
-    opened(backend)
+    open_round(backend)
     outcome = device.trainer.step()
     assert (outcome.state, network.uploads) == ("declined", [])
     assert device.ledger.spent_today("training") == 0
@@ -255,7 +255,7 @@ def test_data_erased_during_an_update_never_leaves_the_device(
 
 def sent_and_not_answered(backend: BackendRig, device: DeviceRig, network: FlakyNetwork) -> float:
     """Let the server take an upload without answering, so that it is due to be sent again; return its cost."""
-    opened(backend, cohort=2)
+    open_round(backend, cohort=2)
     network.lose_answers = True
     assert device.trainer.step().state == "waiting"
     network.lose_answers = False

@@ -21,7 +21,7 @@ from device_app.training.gradients import OnnxGradients
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.failing_graphs import FAILURES, failing
-from tests.doubles.flaky_network import EPSILON, FlakyNetwork, opened, training_reader
+from tests.doubles.flaky_network import EPSILON, FlakyNetwork, open_round, training_reader
 from tests.doubles.journey import Make
 from tests.doubles.new_page import new_page
 from tests.doubles.news import synthetic_pool
@@ -65,7 +65,7 @@ def test_update_whose_gradient_failed_is_charged_and_sent_like_any_other(
 
         monkeypatch.setattr(device.trainer._computations, "gradients", made)
         device.sync()
-        opened(backend)
+        open_round(backend)
         network.uploads.clear()
         spent = device.ledger.spent_today("training")
         outcome = device.trainer.step()

@@ -14,7 +14,7 @@ import pytest
 
 from device_app.training import samples
 from device_app.training.tasks import TASKS
-from tests.doubles.flaky_network import EPSILON, FlakyNetwork, opened, training_reader
+from tests.doubles.flaky_network import EPSILON, FlakyNetwork, open_round, training_reader
 from tests.doubles.news import synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -41,7 +41,7 @@ def test_held_out_clicks_do_not_show_in_any_message(
     for of_clicks, share in SHARES.items():
         monkeypatch.setattr(samples, "is_held_out", lambda feed, news, _, share=share: is_held_out(feed, news, share))
         device.sync()
-        opened(backend)
+        open_round(backend)
         network.uploads.clear()
         spent = device.ledger.spent_today("training")
         outcome = device.trainer.step()

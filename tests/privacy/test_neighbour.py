@@ -92,7 +92,7 @@ def test_profile_permissions_open_to_others_are_tightened(device: Device) -> Non
     assert open_to_others(home) == []
     assert tighten(home) == 0
     device.reading.open(device.reading.feed().items[1].card.id)
-    assert open_to_others(home) == [], "what SQLite makes anew takes the database's mode"
+    assert open_to_others(home) == [], "new files of SQLite take the database's mode"
 
 
 def test_backend_folder_permissions_are_tightened_but_links_are_not_followed(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from protocol.tensors import pack, quantise
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
-from tests.doubles.recall_app import running
+from tests.doubles.recall_app import running_server
 
 PREPARES_FOR = 3
 SHARD = "2026-11-20.0"
@@ -138,6 +138,6 @@ def test_feeds_cannot_be_managed_on_another_machine(tmp_path: Path) -> None:
 
 
 def test_publishers_server_has_no_feed_routes(tmp_path: Path) -> None:
-    with running(tmp_path, news=0, releases=0) as server:
+    with running_server(tmp_path, news=0, releases=0) as server:
         assert not [route for route in server.app.routes if getattr(route, "path", "").startswith(PREFIX)]
         assert server.client.get(f"{PREFIX}feeds").status_code == 404

@@ -16,7 +16,7 @@ from protocol.chain import fingerprint
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from protocol.rounds import OpenRounds, RoundStatus
 from tests.doubles.clock import StillClock
-from tests.doubles.malicious_publisher import MaliciousPublisher, default_device, read
+from tests.doubles.malicious_publisher import MaliciousPublisher, default_device, read_articles
 from tests.doubles.news import NOW
 
 
@@ -176,7 +176,7 @@ def test_release_number_in_requests_reveals_at_most_four_bits_about_a_device(tmp
         number = 1_000_003 + 7 * at
         server.publish(number=number)
         device = default_device(server, tmp_path / str(at), clock)
-        read(device, server, range(4), clock)
+        read_articles(device, server, range(4), clock)
         device.recall_step()
         device.close()
         (body,) = server.asked()

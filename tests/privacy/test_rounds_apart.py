@@ -32,7 +32,7 @@ from device_app.training.due_updates import DueUpdate, DueUpdates, Work
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
-from tests.doubles.flaky_network import opened
+from tests.doubles.flaky_network import open_round
 from tests.doubles.in_process import InProcess
 from tests.doubles.malicious_server import MaliciousServer
 from tests.doubles.news import NOW, synthetic_pool
@@ -284,7 +284,7 @@ def rounds(tmp_path: Path) -> Callable[..., tuple[list[Seen], float]]:
                 device.stores.clicks.add(pool.cards[place].id, f"now {place}", backend.clock())
 
             day.acts += [(2.0 * place, partial(click, place)) for place in range(STORIES)]
-        opened(backend, system, cohort=2, minimum=1, seconds=600)
+        open_round(backend, system, cohort=2, minimum=1, seconds=600)
         watched.seen.clear()
         parts = SimpleNamespace(policy=SimpleNamespace(own=device.privacy), watch=None)
         host = SimpleNamespace(

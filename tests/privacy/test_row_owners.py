@@ -51,7 +51,7 @@ def samples_of(reader: RealReader, vector: NDArray[np.float32]) -> ReaderSamples
 
 
 def touched(params: Params, batch: Batch) -> Gradients:
-    """Replace the graph by a gradient in exactly the rows of the batch's samples."""
+    """Return a gradient in exactly the rows of the batch's samples, in place of the graph's."""
     slopes = np.zeros_like(batch["table"])
     slopes[batch["click_rows"][batch["click_mask"] > 0]] = 1.0
     slopes[batch["candidate_rows"]] = 1.0

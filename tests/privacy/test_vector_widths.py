@@ -83,7 +83,7 @@ def test_release_with_narrower_vectors_does_not_change_a_devices_requests(
         assert (asked.count("/v1/recall"), charged) == (len(widths), 4.0 * len(widths)), "two new codebooks"
     else:
         assert sum(path.endswith("/codes") for path in asked) == len(widths)
-        assert device_has_pool(make), "the pool is let go of where it doesn't fit, and pulled again"
+        assert device_has_pool(make), "the pool is dropped if it does not fit, and pulled again"
 
 
 def test_vectors_of_equal_width_give_the_same_requests(make: Make, backend: FakeBackend, clock: StillClock) -> None:

@@ -61,7 +61,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     signal.signal(signal.SIGTERM, before)
 
 
-def started(folder: Path, *words: str) -> subprocess.Popen[str]:
+def start_process(folder: Path, *words: str) -> subprocess.Popen[str]:
     """`ownfeed` as a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "ownfeed", *words],
@@ -191,7 +191,9 @@ def test_replay_of_an_invalid_mind_folder_names_the_missing_file(run: Run, tmp_p
 
 def test_device_serves_its_pages_and_ends_on_a_signal(tmp_path: Path) -> None:
     port = free_port()
-    process = started(tmp_path, "device", "--data-dir", "data", "--port", str(port), "--backend", "http://127.0.0.1:1")
+    process = start_process(
+        tmp_path, "device", "--data-dir", "data", "--port", str(port), "--backend", "http://127.0.0.1:1"
+    )
     try:
         until = time.monotonic() + 60
         while True:
@@ -224,7 +226,7 @@ def test_unopenable_database_is_one_line(run: Run, tmp_path: Path) -> None:
 
 
 def test_failed_process_prints_one_line_and_exits_with_1(tmp_path: Path) -> None:
-    process = started(tmp_path, "ingest", "rss", "missing.xml", "--data-dir", "data")
+    process = start_process(tmp_path, "ingest", "rss", "missing.xml", "--data-dir", "data")
     out, err = process.communicate(timeout=120)
     failed_in_one_line((process.returncode, out, err))
 

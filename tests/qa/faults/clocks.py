@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 SOMETIMES = 0.06
 """The chance that a clock is set, of each clock at each tick."""
 LONGEST = timedelta(seconds=3 * ROUND_SEC) + CLOCKS_APART
-"""A sum's stages each have their own deadline, of which a step can have one begin anew."""
+"""A sum's stages each have their own deadline, of which a step can restart one."""
 SLACK = 1e-6
 
 

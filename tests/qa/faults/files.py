@@ -39,14 +39,14 @@ Answers = dict[str, str]
 
 
 def flipped(whole: bytes, dice: random.Random) -> bytes:
-    """Flip one bit of it."""
+    """Return the bytes with one bit flipped."""
     content, place = bytearray(whole), dice.randrange(len(whole))
     content[place] ^= 1 << dice.randrange(8)
     return bytes(content)
 
 
 def damaged_files(folder: Path, *, points: int, seed: int, say: Callable[[str], object] = lambda _: None) -> KillTally:
-    """Yield this many damages, alternating kinds of files and of damage."""
+    """Try this many damages, alternating kinds of files and of damage."""
     tally, whole = KillTally(), folder / "whole"
     started(prepare, whole, {}, watched=whole, notes=folder / "notes").ended()
     expected = answers(whole)

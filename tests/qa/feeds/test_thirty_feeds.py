@@ -27,7 +27,7 @@ import httpx
 import pytest
 import zstandard
 
-from tests.browser.own_feeds_figures import ranked, reading, waited
+from tests.browser.own_feeds_figures import ranked_page, reading, wait_for
 
 FEEDS, ENTRIES = 30, 2_000
 LIMIT_SEC = 600.0
@@ -256,8 +256,8 @@ def test_every_entry_of_thirty_feeds_is_on_the_page_of_its_feed(tmp_path: Path) 
         ]
         ownfeed = [sys.executable, "-m", "ownfeed"]
         with reading(ownfeed, addresses, 60, tmp_path) as printed, httpx.Client(follow_redirects=True) as reader:
-            link = waited(lambda: re.search(r"Your feed\s+(\S+)", printed()), LIMIT_SEC)[1]
-            waited(lambda: ranked(reader, link), LIMIT_SEC)
+            link = wait_for(lambda: re.search(r"Your feed\s+(\S+)", printed()), LIMIT_SEC)[1]
+            wait_for(lambda: ranked_page(reader, link), LIMIT_SEC)
             home = link.partition("/enter")[0]
             lost = {name: [word for word, _, _ in entries[name]] for name in KINDS}
             end = time.monotonic() + LIMIT_SEC

@@ -15,7 +15,7 @@ import pytest
 from backend.composition import load_or_create_token
 from backend.errors import BackendSettingsRefused
 from backend.server.latency import LatencyLog
-from tests.doubles.recall_app import running
+from tests.doubles.recall_app import running_server
 from tests.doubles.recall_world import ENCODER, clustered_vectors, fill, items, publish, report, settings_in
 
 START = """
@@ -44,7 +44,7 @@ def test_serving_imports_neither_torch_nor_transformers_nor_onnx(tmp_path: Path)
 
 
 def test_articles_added_while_serving_appear_without_a_restart(tmp_path: Path) -> None:
-    with running(tmp_path) as server:
+    with running_server(tmp_path) as server:
         pool = server.services.pool
         pool.add(items(5, first=900), source="test")
         pool.store_vectors(ENCODER, [f"n{n}" for n in range(900, 905)], clustered_vectors(5, seed=9))

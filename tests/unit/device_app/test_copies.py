@@ -50,7 +50,7 @@ def copies(device: Device) -> tuple[DatabaseCopy, DatabaseCopy]:
     return first, second
 
 
-def kept(copy: DatabaseCopy, sql: str) -> list[tuple[Any, ...]]:
+def query_copy(copy: DatabaseCopy, sql: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(copy.path)) as connection:
         return connection.execute(sql).fetchall()
 
@@ -100,8 +100,8 @@ def test_deleted_data_is_in_no_file_of_a_copy(device: Device, action: str) -> No
         device.privacy.erase()
     assert not any(copy.path.exists() for copy in copies(device))
     assert device.copy_step(), "the next look makes a new one"
-    counts = [kept(copies(device)[0], "SELECT count(*) FROM click")[0][0]]
-    counts += [kept(copies(device)[1], f"SELECT count(*) FROM {table}")[0][0] for table in ("search", "stance")]
+    counts = [query_copy(copies(device)[0], "SELECT count(*) FROM click")[0][0]]
+    counts += [query_copy(copies(device)[1], f"SELECT count(*) FROM {table}")[0][0] for table in ("search", "stance")]
     assert counts == {
         "click": [0, 1, 1], "interest": [0, 1, 1], "search": [1, 0, 1], "stance": [1, 1, 0], "all": [0, 0, 0],
     }[action]  # fmt: skip
@@ -138,14 +138,14 @@ def test_changed_settings_are_in_the_copy_before_they_apply(device: Device) -> N
     device.privacy.change(mode="none", epsilon_per_day_reports=30.0, counting=False)
     device.privacy.change(epsilon_per_day_reports=2.0)
     device.pause_training(True)
-    choices = dict[object, object](kept(own, "SELECT name, value FROM preference"))
+    choices = dict[object, object](query_copy(own, "SELECT name, value FROM preference"))
     assert json.loads(str(choices["privacy"])) == {"mode": "none", "epsilon_per_day_reports": 2.0, "counting": False}
     assert json.loads(str(choices["training_paused"])) is True
     mark = own.mark()
     assert mark is not None
     assert Limits.read(mark.limits).day["reports"] == 30.0, "the highest since the copy"
     device.interests.mute(device.interests.clusters()[0].key, True)
-    assert kept(own, "SELECT value FROM preference WHERE name LIKE '%interest%'") != []
+    assert query_copy(own, "SELECT value FROM preference WHERE name LIKE '%interest%'") != []
 
 
 def test_limits_raised_in_the_settings_file_are_in_the_copy_at_start(device: Device, clock: StillClock) -> None:

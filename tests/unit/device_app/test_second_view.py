@@ -46,7 +46,7 @@ class RecordingBackend(FakeBackend):
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         received = b"\n".join([request.method.encode(), str(request.url).encode(), *sum(request.headers.raw, ())])
-        self.received = [*getattr(self, "heard", []), received + b"\n" + request.read()]
+        self.received = [*getattr(self, "received", []), received + b"\n" + request.read()]
         return super().answer(request)
 
 
@@ -232,9 +232,9 @@ def test_search_vector_comes_from_its_results_and_is_renewed_daily(
         device.parts.stores.database.write("DELETE FROM news WHERE id = ?", (gone.id,))
     np.testing.assert_array_equal(device.parts.searched.vector(backend.encoder), before)
     clock.go_on(24 * 3600)
-    anew = device.parts.searched.vector(backend.encoder)
-    assert anew is not None
-    np.testing.assert_allclose(anew, unit(vectors(device, backend, kept)), atol=1e-6)
+    again = device.parts.searched.vector(backend.encoder)
+    assert again is not None
+    np.testing.assert_allclose(again, unit(vectors(device, backend, kept)), atol=1e-6)
     with device.parts.stores.database.transaction():
         device.parts.stores.database.write("DELETE FROM news")
     clock.go_on(24 * 3600)

@@ -11,7 +11,7 @@ from experiments.papers.finding import synthetic_populations
 from tests.doubles.news import NOW, synthetic_pool
 
 
-def ended(gain: float, apart: float = 0.5) -> dict[str, GroupsOutcome]:
+def outcomes(gain: float, apart: float = 0.5) -> dict[str, GroupsOutcome]:
     start = np.full(5, 0.6)
     one = GroupsOutcome(start + 0.05, start, 0.5, start, start)
     groups = GroupsOutcome(one.aucs + gain * np.array([1, 1, 1, 0, 0]), start, apart, start - gain, start + 0.01)
@@ -19,7 +19,7 @@ def ended(gain: float, apart: float = 0.5) -> dict[str, GroupsOutcome]:
 
 
 def test_groups_are_compared_with_one_model_for_warm_and_cold_readers() -> None:
-    table = told({"two kinds": [ended(0.01, 0.8), ended(0.03, 1.0)]}, GroupsSizes(seeds=2, warm=3, cold=2))
+    table = told({"two kinds": [outcomes(0.01, 0.8), outcomes(0.03, 1.0)]}, GroupsSizes(seeds=2, warm=3, cold=2))
     rows = {str(row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert list(rows) == [
         "small_ranker/exact/mean",
@@ -36,7 +36,7 @@ def test_groups_are_compared_with_one_model_for_warm_and_cold_readers() -> None:
 
 
 def test_readers_without_clicks_are_scored_by_first_group_and_global_model() -> None:
-    table = told_new({"two kinds": [ended(0.01), ended(0.03)]})
+    table = told_new({"two kinds": [outcomes(0.01), outcomes(0.03)]})
     rows = {str(row[1]): row for row in table.rows}
     assert list(rows) == ["groups/exact/mean", "groups/secure/median"]
     for row in rows.values():

@@ -67,4 +67,4 @@ def test_committed_figure_is_drawn_from_the_committed_record() -> None:
     assert (f"](../images/{growth.PATH.name})" in text) is recorded
     if recorded:
         drawn = growth.draw(records.read(growth.RECORD))
-        assert growth.PATH.read_text(encoding="utf-8") == drawn, "python -m experiments.documents draws it anew"
+        assert growth.PATH.read_text(encoding="utf-8") == drawn, "python -m experiments.documents draws it again"

@@ -24,7 +24,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def planted() -> dict[str, np.ndarray]:
+def planted_readers() -> dict[str, np.ndarray]:
     """Readers near centres that share a direction, topics some way off the centres, and a fine codebook."""
     draw = np.random.default_rng(4)
     centres = unit(unit(draw.normal(size=(GROUPS, DIM))) + 0.5 * unit(draw.normal(size=(1, DIM))))
@@ -43,22 +43,24 @@ def apart(rows: np.ndarray) -> np.ndarray:
 
 
 def test_rounds_without_noise_move_prototypes_towards_the_true_groups(
-    planted: dict[str, np.ndarray],
+    planted_readers: dict[str, np.ndarray],
 ) -> None:
-    found = learned(CODEBOOK_EXACT, planted, 300)
-    before = (apart(planted["topics"]) * apart(planted["centres"])).sum(axis=1).mean()
+    found = learned(CODEBOOK_EXACT, planted_readers, 300)
+    before = (apart(planted_readers["topics"]) * apart(planted_readers["centres"])).sum(axis=1).mean()
     assert found.noise == 0
-    assert (found.published * apart(planted["centres"])).sum(axis=1).mean() > before + 0.1
+    assert (found.published * apart(planted_readers["centres"])).sum(axis=1).mean() > before + 0.1
 
 
-def test_draft_of_sixty_readers_is_not_published_and_that_of_two_thousand_is(planted: dict[str, np.ndarray]) -> None:
+def test_draft_of_sixty_readers_is_not_published_and_that_of_two_thousand_is(
+    planted_readers: dict[str, np.ndarray],
+) -> None:
     spec = replace(CODEBOOK, strategy=replace(CODEBOOK.strategy, size=GROUPS, axes=2 * GROUPS))  # type: ignore[type-var]
-    drowned = learned(replace(spec, protection=SecureSum(clip=1.0, sigma=49_000)), planted, 60)
+    drowned = learned(replace(spec, protection=SecureSum(clip=1.0, sigma=49_000)), planted_readers, 60)
     assert drowned.noise > NOISE_MOST
-    assert drowned.published is planted["topics"]
-    clear = learned(replace(spec, protection=SecureSum(clip=1.0, sigma=1_000)), planted, 2_000)
+    assert drowned.published is planted_readers["topics"]
+    clear = learned(replace(spec, protection=SecureSum(clip=1.0, sigma=1_000)), planted_readers, 2_000)
     assert clear.noise <= NOISE_MOST
-    assert clear.published is not planted["topics"]
+    assert clear.published is not planted_readers["topics"]
 
 
 def test_sums_are_projected_onto_the_finest_codebooks_principal_directions() -> None:
@@ -69,11 +71,11 @@ def test_sums_are_projected_onto_the_finest_codebooks_principal_directions() -> 
     np.testing.assert_array_equal(LearnedCodebook(size=2).within(sums, finest), sums)
 
 
-def test_reported_draft_noise_matches_its_spread_over_draws(planted: dict[str, np.ndarray]) -> None:
+def test_reported_draft_noise_matches_its_spread_over_draws(planted_readers: dict[str, np.ndarray]) -> None:
     """Oracle: the same rounds repeated, differing by the noise alone."""
     strategy = LearnedCodebook(size=GROUPS)
-    mine = planted["readers"]
-    near = np.argmax(mine @ planted["topics"].T, axis=1)
+    mine = planted_readers["readers"]
+    near = np.argmax(mine @ planted_readers["topics"].T, axis=1)
     sums = np.zeros((GROUPS, DIM))
     np.add.at(sums, near, mine)
     members = np.bincount(near, minlength=GROUPS).astype(float)
@@ -81,7 +83,7 @@ def test_reported_draft_noise_matches_its_spread_over_draws(planted: dict[str, n
     means = []
     for seed in range(400):
         noise = np.random.default_rng(seed)
-        draft = strategy.begin(planted["topics"])
+        draft = strategy.begin(planted_readers["topics"])
         for _ in range(3):
             noisy = sums + np.sqrt(variance) * noise.normal(size=sums.shape)
             draft = draft.seen(noisy, members, len(mine), sums_variance=variance, members_variance=0.0)

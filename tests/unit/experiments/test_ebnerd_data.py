@@ -22,7 +22,7 @@ FILES = {
 }
 
 
-def written(folder: Path, files: Mapping[str, str] = FILES) -> Path:
+def write_files(folder: Path, files: Mapping[str, str] = FILES) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -30,7 +30,7 @@ def written(folder: Path, files: Mapping[str, str] = FILES) -> Path:
 
 
 def test_columns_of_the_data_match_its_files(tmp_path: Path) -> None:
-    found = load_ebnerd(written(tmp_path))
+    found = load_ebnerd(write_files(tmp_path))
     assert found.users == ("7", "8", "9")
     assert found.articles == ("101", "102", "103", "104", "105")
     assert [row.tolist() for row in found.train.candidates] == [[0, 1, 2], [2, 0]]
@@ -67,12 +67,12 @@ def test_error_for_a_malformed_row_names_file_line_and_field(
     broken = FILES[name].replace(old, new, 1)
     assert broken != FILES[name]
     with pytest.raises(MalformedRow) as refused:
-        load_ebnerd(written(tmp_path, {**FILES, name: broken}))
+        load_ebnerd(write_files(tmp_path, {**FILES, name: broken}))
     assert message in str(refused.value)
 
 
 def test_missing_file_is_named_in_the_error_with_the_remedy(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_files(tmp_path)
     (tmp_path / "validation" / "history.tsv").unlink()
     with pytest.raises(DataMissing, match=r"history\.tsv does not exist; name the folder with --data"):
         load_ebnerd(tmp_path)

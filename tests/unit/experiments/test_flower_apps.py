@@ -37,7 +37,7 @@ NODES = 3
 
 @pytest.fixture(autouse=True)
 def task() -> None:
-    """Return the message that Flower's runtime gives a process before it starts an app."""
+    """Set what Flower's runtime tells a process before it starts an app."""
     TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, 1
 
 

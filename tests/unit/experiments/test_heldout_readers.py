@@ -43,7 +43,7 @@ def readers(pool: Pool) -> list[HeldoutReader]:
     return heldout_readers(pool, 12, NOW, np.random.default_rng(0))
 
 
-def served(pool: Pool, sign: float, epsilon: float = 4.0) -> ServedRanking:
+def served_ranking(pool: Pool, sign: float, epsilon: float = 4.0) -> ServedRanking:
     rng = np.random.default_rng(1)
     lists = [rng.permutation(len(pool.cards))[:60] for _ in range(K)]
     prototypes = pool.vectors[:K]
@@ -70,7 +70,10 @@ def test_same_seed_draws_the_same_heldout_readers(pool: Pool, readers: list[Held
 
 
 def test_ranker_knowing_the_topics_beats_its_opposite(pool: Pool, readers: list[HeldoutReader]) -> None:
-    knows, mistakes = judge(readers, pool, served(pool, 1.0), depth=20), judge(readers, pool, served(pool, -1.0), 20)
+    knows, mistakes = (
+        judge(readers, pool, served_ranking(pool, 1.0), depth=20),
+        judge(readers, pool, served_ranking(pool, -1.0), 20),
+    )
     np.testing.assert_allclose(knows.auc + mistakes.auc, 1.0)
     assert knows.auc.mean() > 0.6
     assert knows.ranked.mean() > mistakes.ranked.mean()
@@ -81,7 +84,7 @@ def test_share_of_found_stories_is_the_expectation_over_randomised_response(
     pool: Pool, readers: list[HeldoutReader]
 ) -> None:
     """By hand: the reader's own list with the probability of a true code, the others with equal ones."""
-    given = served(pool, 1.0)
+    given = served_ranking(pool, 1.0)
     found = judge(readers, pool, given, depth=20)
     for reader, share in zip(readers, found.answered, strict=True):
         vector = reader.clicks.mean(axis=0)
@@ -93,7 +96,7 @@ def test_share_of_found_stories_is_the_expectation_over_randomised_response(
 
 
 def test_share_found_in_a_whole_list_does_not_depend_on_its_order(pool: Pool, readers: list[HeldoutReader]) -> None:
-    found = judge(readers, pool, served(pool, 1.0), depth=60)
+    found = judge(readers, pool, served_ranking(pool, 1.0), depth=60)
     np.testing.assert_allclose(found.ranked, found.answered)
 
 
@@ -105,7 +108,7 @@ def test_ranker_gets_the_popularity_known_at_the_impression(pool: Pool, readers:
     reader = readers[0]
     reported = np.zeros(len(pool.cards))
     reported[reader.met[reader.opened == 1]] = 0.5
-    found = judge([reader], pool, replace(served(pool, 1.0), ranker=PopularityPages(), popularity=reported))  # type: ignore[arg-type]
+    found = judge([reader], pool, replace(served_ranking(pool, 1.0), ranker=PopularityPages(), popularity=reported))  # type: ignore[arg-type]
     assert found.auc[0] == 1.0
 
 

@@ -49,13 +49,13 @@ def towers() -> tuple[Tower, list[Tower], Tensor]:
     return dssm_tower(FEATURES), users, torch.randn(USERS, D)
 
 
-def named(tower: Tower) -> dict[str, Tensor]:
+def named_weights(tower: Tower) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in tower.named_parameters()}
 
 
 def stacked(users: list[Tower]) -> dict[str, Tensor]:
     return {name: torch.stack([dict(each.named_parameters())[name].detach() for each in users])
-            for name in named(users[0])}  # fmt: skip
+            for name in named_weights(users[0])}  # fmt: skip
 
 
 def one_device(item: Tower, user: Tower, features: Tensor, films: Tensor, drawn: Pass) -> tuple[Tower, Tower, float]:
@@ -89,7 +89,7 @@ def test_batched_cohort_matches_its_devices_one_by_one(films: csr_array, clip: f
     draw = passes(Films.of(seen, np.arange(FILMS)), NEGATIVES, batches)
     drawn = [draw(user, np.random.default_rng((9, user))) for user in range(USERS)]
     assert len({one.steps for one in drawn}) > 1
-    moved = descend(ItemSpace(films), named(item), stacked(users), features, drawn, SGD, clip)
+    moved = descend(ItemSpace(films), named_weights(item), stacked(users), features, drawn, SGD, clip)
     rows = torch.from_numpy(films.toarray())
     total = {name: np.zeros(tuple(value.shape)) for name, value in item.named_parameters()}
     for place, (user, one) in enumerate(zip(users, drawn, strict=True)):
@@ -119,7 +119,7 @@ def test_one_batch_of_one_device_matches_its_onnx_gradient_step(films: csr_array
     params = {name: value.detach().numpy() for name, value in model.named_parameters()}
     found = onnx_engine(model, inputs)(params, batch)
     alone = {name: value[3:4] for name, value in stacked(users).items()}
-    moved = descend(ItemSpace(films), named(item), alone, features[3:4], [drawn], SGD, np.inf)
+    moved = descend(ItemSpace(films), named_weights(item), alone, features[3:4], [drawn], SGD, np.inf)
     assert moved.losses[0] == pytest.approx(found.loss, abs=1e-5)
     for name, value in moved.item.items():
         slope = found.tensors[f"{GRADIENT_PREFIX}item_tower.{name}"]
@@ -131,7 +131,7 @@ def test_training_only_user_towers_equals_training_with_a_frozen_item_tower(film
     draw = passes(Films.of(interactions(), np.arange(FILMS)), NEGATIVES, 99)
     drawn = [draw(user, np.random.default_rng((4, user))) for user in range(USERS)]
     space, rows = ItemSpace(films), torch.from_numpy(films.toarray())
-    found = adapt(space.embed(named(item)), stacked(users), features, drawn, SGD)
+    found = adapt(space.embed(named_weights(item)), stacked(users), features, drawn, SGD)
     for parameter in item.parameters():
         parameter.requires_grad_(False)
     for place in (0, 7, USERS - 1):

@@ -59,7 +59,7 @@ def features(data: MovieLens, split: MovieLensSplit) -> Features:
 
 
 @pytest.fixture(scope="module")
-def given() -> tuple[Features, MovieLensSplit]:
+def features_and_split() -> tuple[Features, MovieLensSplit]:
     data = generated()
     split = warm(data, np.random.default_rng(1))
     return features(data, split), split
@@ -71,11 +71,11 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 
 @pytest.mark.parametrize("name", list(SYSTEMS))
 def test_all_users_share_an_item_tower_and_user_towers_differ_only_under_semi(
-    given: tuple[Features, MovieLensSplit], name: str
+    features_and_split: tuple[Features, MovieLensSplit], name: str
 ) -> None:
     system = SYSTEMS[name]
-    towers = train(system, *given, SMALL, seed=0)
-    begun = first_towers(system, given[0], 0)
+    towers = train(system, *features_and_split, SMALL, seed=0)
+    begun = first_towers(system, features_and_split[0], 0)
     assert not same(towers.item, begun.item)
     assert {each: tuple(value.shape) for each, value in towers.item.items()} == {
         each: tuple(value.shape) for each, value in begun.item.items()
@@ -89,22 +89,27 @@ def test_all_users_share_an_item_tower_and_user_towers_differ_only_under_semi(
 
 
 def test_device_never_selected_keeps_the_initial_towers_under_semi(
-    given: tuple[Features, MovieLensSplit],
+    features_and_split: tuple[Features, MovieLensSplit],
 ) -> None:
-    system, split = SYSTEMS["SEMI-FL-MV-DSSM"], given[1]
+    system, split = SYSTEMS["SEMI-FL-MV-DSSM"], features_and_split[1]
     few = replace(split, trained=np.arange(8), train=csr_array(split.train.toarray() * (USERS < 8)[:, None]))
-    towers, begun = train(system, given[0], few, SMALL, seed=0), first_towers(system, given[0], 0)
+    towers, begun = (
+        train(system, features_and_split[0], few, SMALL, seed=0),
+        first_towers(system, features_and_split[0], 0),
+    )
     for view in system.views:
         assert same(towers.of(view, USERS[8:]), begun.of(view, USERS[8:]))
         moved = [not same(towers.of(view, USERS[[row]]), begun.of(view, USERS[[row]])) for row in range(8)]
         assert all(moved)
 
 
-def test_one_view_without_noise_or_clip_equals_fl_dssm_exactly(given: tuple[Features, MovieLensSplit]) -> None:
+def test_one_view_without_noise_or_clip_equals_fl_dssm_exactly(
+    features_and_split: tuple[Features, MovieLensSplit],
+) -> None:
     """FL-DSSM written out: FedAvg of w - w_u over devices into Adam, without local_secure_aggregate."""
     system, choices = ViewSystem(("view_2",), personal=False), replace(SMALL, clip=np.inf, rounds=2)
-    found = train(system, *given, choices, seed=4)
-    towers, split = first_towers(system, given[0], 4), given[1]
+    found = train(system, *features_and_split, choices, seed=4)
+    towers, split = first_towers(system, features_and_split[0], 4), features_and_split[1]
     item, user = towers.item, towers.users["view_2"]
     draw = passes(Films.of(split.train, split.catalogue), choices.negatives, choices.batches)
     servers = [Carried(Adam(1.0)), Carried(Adam(1.0))]
@@ -112,8 +117,8 @@ def test_one_view_without_noise_or_clip_equals_fl_dssm_exactly(given: tuple[Feat
         cohort = np.sort(np.random.default_rng((4, turn)).choice(split.trained, size=8, replace=False))
         drawn = [draw(int(one), np.random.default_rng((4, turn, int(one), 1))) for one in cohort]
         own = {name: value.expand(8, *value.shape) for name, value in user.items()}
-        rows = torch.from_numpy(given[0].users["view_2"][cohort])
-        moved = descend(given[0].films, item, own, rows, drawn, LocalSgd(0.2, choices.gamma), np.inf)
+        rows = torch.from_numpy(features_and_split[0].users["view_2"][cohort])
+        moved = descend(features_and_split[0].films, item, own, rows, drawn, LocalSgd(0.2, choices.gamma), np.inf)
         gradients = (
             {name: value / 8 for name, value in moved.item.items()},
             {
@@ -177,27 +182,29 @@ def test_secure_sum_of_updates_equals_the_plain_sum_to_a_step() -> None:
 
 
 def test_prediction_is_a_distribution_and_paper_noise_destroys_it(
-    given: tuple[Features, MovieLensSplit],
+    features_and_split: tuple[Features, MovieLensSplit],
 ) -> None:
-    towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *given, SMALL, seed=0)
-    clear = predict(towers, given[0], SMALL.gamma)
+    towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *features_and_split, SMALL, seed=0)
+    clear = predict(towers, features_and_split[0], SMALL.gamma)
     assert clear.sum(axis=1) == pytest.approx(np.ones(40), rel=1e-4)
-    noisy = predict(towers, given[0], SMALL.gamma, deviation=0.5, rng=np.random.default_rng(0))
+    noisy = predict(towers, features_and_split[0], SMALL.gamma, deviation=0.5, rng=np.random.default_rng(0))
     assert abs(np.corrcoef(clear.ravel(), noisy.ravel())[0, 1]) < 0.1
     with pytest.raises(ValueError, match="rng must be given"):
-        predict(towers, given[0], SMALL.gamma, deviation=0.5)
+        predict(towers, features_and_split[0], SMALL.gamma, deviation=0.5)
 
 
-def test_fine_tuning_changes_only_personal_towers_and_lowers_their_loss(given: tuple[Features, MovieLensSplit]) -> None:
-    shared = train(SYSTEMS["FL-MV-DSSM"], *given, SMALL, seed=0)
-    assert fit_personal_towers(shared, *given, SMALL, 0) is shared
-    towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *given, SMALL, seed=0)
-    settled = fit_personal_towers(towers, *given, replace(SMALL, settling=4), 0)
+def test_fine_tuning_changes_only_personal_towers_and_lowers_their_loss(
+    features_and_split: tuple[Features, MovieLensSplit],
+) -> None:
+    shared = train(SYSTEMS["FL-MV-DSSM"], *features_and_split, SMALL, seed=0)
+    assert fit_personal_towers(shared, *features_and_split, SMALL, 0) is shared
+    towers = train(SYSTEMS["SEMI-FL-MV-DSSM"], *features_and_split, SMALL, seed=0)
+    settled = fit_personal_towers(towers, *features_and_split, replace(SMALL, settling=4), 0)
     assert same(settled.item, towers.item)
-    own = given[1].train.toarray() > 0
+    own = features_and_split[1].train.toarray() > 0
 
     def chosen(which: Towers) -> float:
-        return float(np.log(predict(which, given[0], SMALL.gamma)[own]).mean())
+        return float(np.log(predict(which, features_and_split[0], SMALL.gamma)[own]).mean())
 
     assert chosen(settled) > chosen(towers)
 

@@ -172,7 +172,7 @@ def test_encrypted_finding_equals_finding_in_plaintext() -> None:
         cohort = [int(reader) for reader in np.random.default_rng(100 + number).choice(readers, 5, replace=False)]
         now = plain.clusters.labels.copy()
         plain.run_round(number, cohort)
-        # What round after round of fractions needs, the slots do not have: clients encrypt the models anew.
+        # What round after round of fractions needs, the slots do not have: clients encrypt the models again.
         server.take(
             clients.hide(clients.read(server.shared)), [clients.hide(clients.read(group)) for group in server.groups]
         )

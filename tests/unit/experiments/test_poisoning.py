@@ -18,7 +18,7 @@ from protocol.ring import WeightedSum
 PROTECTION = SecureSum(clip=0.1, sigma=4_900)
 
 
-def known(malicious: int = 1) -> Known:
+def attackers_knowledge(malicious: int = 1) -> Known:
     rng = np.random.default_rng(0)
     features = np.arange(262) < 4
     return Known(rng.normal(size=262), rng.normal(size=262), features, PROTECTION, survivors=60, malicious=malicious)
@@ -34,12 +34,12 @@ def passes(forged: np.ndarray, seed: int) -> bool:
 
 
 def test_false_updates_at_the_bounds_mostly_pass_and_a_huge_one_never_does() -> None:
-    assert np.linalg.norm(sign_flip(known(3))) == pytest.approx(0.3)
-    assert np.linalg.norm(boosted(known())) > 50 * PROTECTION.clip
-    assert all(passes(sign_flip(known(3)), seed) for seed in range(50))
-    assert np.mean([passes(boosted(known()), seed) for seed in range(50)]) > 0.8
-    assert not any(passes(huge(known()), seed) for seed in range(50))
-    assert all(attack(known()).shape == (262,) for attack in ATTACKS.values())
+    assert np.linalg.norm(sign_flip(attackers_knowledge(3))) == pytest.approx(0.3)
+    assert np.linalg.norm(boosted(attackers_knowledge())) > 50 * PROTECTION.clip
+    assert all(passes(sign_flip(attackers_knowledge(3)), seed) for seed in range(50))
+    assert np.mean([passes(boosted(attackers_knowledge()), seed) for seed in range(50)]) > 0.8
+    assert not any(passes(huge(attackers_knowledge()), seed) for seed in range(50))
+    assert all(attack(attackers_knowledge()).shape == (262,) for attack in ATTACKS.values())
 
 
 def test_sparse_and_split_false_updates_pass_the_norm_and_similarity_checks() -> None:
@@ -47,7 +47,7 @@ def test_sparse_and_split_false_updates_pass_the_norm_and_similarity_checks() ->
     attacker did not know of, refused it."""
     direction = np.zeros(262)
     direction[:2] = 1.0, 0.3
-    reported = replace(known(), honest=direction, survivors=12, groups=5, alone=False)
+    reported = replace(attackers_knowledge(), honest=direction, survivors=12, groups=5, alone=False)
     noise = np.random.default_rng(1).normal(scale=noise_deviation(PROTECTION, 12), size=(100, 2, 262))
     refused = alike = 0
     for pair in noise:

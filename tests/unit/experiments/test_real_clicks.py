@@ -33,7 +33,7 @@ from experiments.real_clicks.study import CASES, difference
 from exporters.signature import parameters
 from ownfeed import app
 from protocol.concentrated import epsilon_of
-from tests.unit.experiments.test_ebnerd_data import written
+from tests.unit.experiments.test_ebnerd_data import write_files
 
 START = 1_684_393_200
 USERS, ARTICLES, DAYS = 12, 25, 3
@@ -64,7 +64,7 @@ def made_up(folder: Path, impressions: int = 150) -> Path:
             f"{' '.join(map(time_of, times))}\t1\t1\n"
             for user, times in enumerate(before)
         )
-    return written(folder, files)
+    return write_files(folder, files)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def features_of(log: Log) -> NDArray[np.float64]:
     return np.concatenate([plain_counts(log), own_features(log)], axis=1)
 
 
-def slowly(data: EbNerd, impression: int) -> NDArray[np.float64]:
+def features_by_loops(data: EbNerd, impression: int) -> NDArray[np.float64]:
     """Return the features of one impression, by loops over everything that came before it."""
     displays, clicks, own_only = [], [], []
     weeks = (data.train, data.validation)
@@ -116,7 +116,7 @@ def test_features_match_loops_over_what_came_before(data: EbNerd) -> None:
     assert (found.std(axis=0) > 0).all(), "a feature without differences would test nothing"
     for impression in range(0, len(log.users), 7):
         rows = log.owners == impression
-        np.testing.assert_allclose(found[rows], slowly(data, impression), rtol=1e-12)
+        np.testing.assert_allclose(found[rows], features_by_loops(data, impression), rtol=1e-12)
 
 
 def test_features_ignore_everything_at_or_after_the_impression(data: EbNerd) -> None:

@@ -41,23 +41,23 @@ def world() -> EmbeddedSplit:
     return EmbeddedSplit(split, news, split.recent_clicks())
 
 
-def found(answers: object, depth: int = 100) -> float:
+def recall_of(answers: object, depth: int = 100) -> float:
     study = world()
     return float(recall(answers, study.split.measured.targets, NEWS, (depth,)).mean())  # type: ignore[arg-type]
 
 
 def test_exact_vector_finds_the_group_of_a_reader_and_popularity_does_not() -> None:
     study = world()
-    assert found(study.exact(30.0)) > 0.95  # a group has 100 news
-    assert found(study.popular()) < 0.4
+    assert recall_of(study.exact(30.0)) > 0.95  # a group has 100 news
+    assert recall_of(study.popular()) < 0.4
 
 
 def test_code_recall_grows_with_epsilon_up_to_the_noiseless_limit() -> None:
     mixtures = Mixtures(world(), learned_book(world(), GROUPS, seed=7), 30.0)
-    shares = [found(mixtures.code(epsilon)) for epsilon in (0.0, 1.0, 3.0, 6.0, 30.0)]
+    shares = [recall_of(mixtures.code(epsilon)) for epsilon in (0.0, 1.0, 3.0, 6.0, 30.0)]
     assert shares == sorted(shares)
     assert shares[-1] > 0.95
-    assert found(mixtures.subset(30.0)) == pytest.approx(shares[-1], abs=1e-9)
+    assert recall_of(mixtures.subset(30.0)) == pytest.approx(shares[-1], abs=1e-9)
 
 
 def test_code_probabilities_are_those_of_randomised_response() -> None:
@@ -85,9 +85,9 @@ def test_frontier_lists_match_the_servers() -> None:
 @pytest.mark.parametrize("mode", ["topics", "direction"])
 def test_each_report_finds_the_group_at_high_epsilon_and_the_default_list_near_zero(mode: str) -> None:
     mixtures = Mixtures(world(), learned_book(world(), GROUPS, seed=7), 30.0)
-    common = found(mixtures.code(0.0))
-    assert found(getattr(mixtures, mode)(24.0)) > 0.8
-    assert found(getattr(mixtures, mode)(0.01)) == pytest.approx(common, abs=0.08)
+    common = recall_of(mixtures.code(0.0))
+    assert recall_of(getattr(mixtures, mode)(24.0)) > 0.8
+    assert recall_of(getattr(mixtures, mode)(0.01)) == pytest.approx(common, abs=0.08)
 
 
 def test_codebook_of_topics_uses_no_reader_data() -> None:
@@ -99,7 +99,7 @@ def test_codebook_of_topics_uses_no_reader_data() -> None:
 def test_quantised_vectors_with_a_byte_per_subspace_find_nearly_as_much() -> None:
     study = world()
     assert study.codes(16).nbytes == 16 * NEWS
-    assert found(study.broadcast(30.0, 16)) > 0.9
+    assert recall_of(study.broadcast(30.0, 16)) > 0.9
 
 
 def test_channels_of_a_reader_match_the_groups_they_read() -> None:
@@ -108,9 +108,9 @@ def test_channels_of_a_reader_match_the_groups_they_read() -> None:
     both = channels(study.news, study.news, [two])
     assert both.counts == ((6, 4),)
     whole = channels(study.news, study.news, study.split.measured.histories)
-    assert found(lists(study, whole, 30.0)) > 0.9
+    assert recall_of(lists(study, whole, 30.0)) > 0.9
     basis = topic_book(study, GROUPS, 7).prototypes
-    assert found(lists(study, decomposed(whole, basis, 20.0), 30.0)) > 0.9
+    assert recall_of(lists(study, decomposed(whole, basis, 20.0), 30.0)) > 0.9
 
 
 def test_noise_at_a_small_epsilon_drowns_the_papers_report() -> None:
@@ -118,7 +118,7 @@ def test_noise_at_a_small_epsilon_drowns_the_papers_report() -> None:
     whole = channels(study.news, study.news, study.split.measured.histories)
     basis = topic_book(study, 30, 7).prototypes
     drowned = noisy(whole, basis, clip=0.2, scale=60.0, source=SeededNoise(1))
-    assert found(lists(study, drowned, 30.0)) < 0.4
+    assert recall_of(lists(study, drowned, 30.0)) < 0.4
 
 
 def test_tower_training_moves_articles_clicked_together_closer() -> None:

@@ -63,12 +63,12 @@ class Unkept(Squares):
         return Study.rows(self, job, run)
 
 
-def quiet() -> Console:
+def quiet_console() -> Console:
     return Console(file=StringIO(), width=200)
 
 
 def test_tables_list_every_run_in_job_order_with_its_seed() -> None:
-    console = quiet()
+    console = quiet_console()
     [table] = conduct(Squares([3, 1, 2]), console=console)
     assert table.rows == [(3, 9), (1, 1), (2, 4)]
     assert table.seeds == (3, 4)
@@ -76,33 +76,35 @@ def test_tables_list_every_run_in_job_order_with_its_seed() -> None:
 
 
 def test_several_processes_give_the_same_results() -> None:
-    assert conduct(Squares(range(5)), console=quiet(), processes=3) == conduct(Squares(range(5)), console=quiet())
+    assert conduct(Squares(range(5)), console=quiet_console(), processes=3) == conduct(
+        Squares(range(5)), console=quiet_console()
+    )
 
 
 def test_stored_runs_are_not_repeated_and_stay_in_the_tables(tmp_path: Path) -> None:
     out = tmp_path / "squares.json"
-    conduct(Squares([1, 2]), console=quiet(), out=out)
+    conduct(Squares([1, 2]), console=quiet_console(), out=out)
     again = Squares([2, 3])
-    [table] = conduct(again, console=quiet(), out=out)
+    [table] = conduct(again, console=quiet_console(), out=out)
     assert again.ran == [3]
     assert table.rows == [(1, 1), (2, 4), (3, 9)]
     with pytest.raises(ValueError, match="choose another file"):
-        conduct(Squares([1], power=3), console=quiet(), out=out)
+        conduct(Squares([1], power=3), console=quiet_console(), out=out)
 
 
 def test_failed_run_keeps_earlier_ones_in_the_file(tmp_path: Path) -> None:
     out = tmp_path / "squares.json"
     for processes in (1, 2):
         with pytest.raises(ValueError, match="none below 0"):
-            conduct(Squares([1, 2, -1]), console=quiet(), out=out, processes=processes)
+            conduct(Squares([1, 2, -1]), console=quiet_console(), out=out, processes=processes)
     kept = [row["number"] for row in json.loads(out.read_text(encoding="utf-8"))["runs"]]
     assert kept == [1, 2]
 
 
 def test_study_without_results_writes_no_file_and_missing_data_stops_it_first(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="out: runs of Unkept can't be written to a file"):
-        conduct(Unkept([1]), console=quiet(), out=tmp_path / "squares.json")
+        conduct(Unkept([1]), console=quiet_console(), out=tmp_path / "squares.json")
     study = Squares([1], folder=tmp_path / "nowhere")
     with pytest.raises(DataMissing, match="nowhere does not exist"):
-        conduct(study, console=quiet())
+        conduct(study, console=quiet_console())
     assert study.ran == []

@@ -37,7 +37,7 @@ def world() -> tuple[EmbeddedSplit, FirstModel]:
     return EmbeddedSplit(split, news, np.ones(NEWS, dtype=np.int64)), FirstModel.of(news)
 
 
-def found(scores: Decomposed, kind: str, noise_scale: float, depth: int = 50) -> float:
+def recall_of(scores: Decomposed, kind: str, noise_scale: float, depth: int = 50) -> float:
     study, first = world()
     answers = scores.served(study, kind, clip=first.model.score_clip, noise_scale=noise_scale)
     return float(recall(answers, study.split.measured.targets, NEWS, (depth,)).mean())
@@ -53,8 +53,10 @@ def test_basis_recall_works_without_noise_and_gets_worse_with_more(
     decomposed: Decomposed,
 ) -> None:
     clip = world()[1].model.score_clip
-    shares = [found(decomposed, "basis_laplace", scale_of("basis_laplace", epsilon, clip)) for epsilon in (3e4, 300, 1)]
-    assert found(decomposed, "basis_laplace", 0.0) > 0.6  # chance is 50 of 600; the clip costs the rest
+    shares = [
+        recall_of(decomposed, "basis_laplace", scale_of("basis_laplace", epsilon, clip)) for epsilon in (3e4, 300, 1)
+    ]
+    assert recall_of(decomposed, "basis_laplace", 0.0) > 0.6  # chance is 50 of 600; the clip costs the rest
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 0.5
     assert shares[-1] < 0.2

@@ -96,7 +96,7 @@ def exported(inputs: tuple[GraphInput, ...], function: Callable[..., Tensor]) ->
     return one_thread(graph)
 
 
-def drawn(inputs: tuple[GraphInput, ...], batch: int) -> dict[str, Tensor]:
+def random_inputs(inputs: tuple[GraphInput, ...], batch: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(batch)
     sizes = {"batch": batch, "news": 3}
     return {
@@ -111,7 +111,7 @@ def check(inputs: tuple[GraphInput, ...], function: Callable[..., Tensor], sizes
     session = exported(inputs, function)
     read = {each.name for each in session.get_inputs()}
     for batch in sizes:
-        tensors = drawn(inputs, batch)
+        tensors = random_inputs(inputs, batch)
         (got,) = session.run(None, {name: each.numpy() for name, each in tensors.items() if name in read})
         assert_close(torch.from_numpy(got), function(*tensors.values()), atol=2e-6, rtol=1e-6)
 
@@ -163,7 +163,7 @@ def test_gradients_match_autograd(name: str) -> None:
     graph = export_gradient_graph(Parameterless(), squared(name)).SerializeToString()
     session = one_thread(graph)
     for batch in SIZES:
-        x = drawn((X,), batch)["x"].requires_grad_(True)
+        x = random_inputs((X,), batch)["x"].requires_grad_(True)
         loss = VALUES[name](x).square().sum()
         (wanted,) = torch.autograd.grad(loss, [x])
         got = session.run(["g.x"], {"x": x.detach().numpy()})[0]

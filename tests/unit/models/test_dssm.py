@@ -17,7 +17,7 @@ from models.shapes import private_names, scopes
 from tests.doubles.torch_gradients import ModelLoss
 
 
-def drawn(seed: int, *shape: int) -> Tensor:
+def random_tensor(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -62,11 +62,11 @@ def test_towers_have_the_number_of_parameters_of_section_6_1() -> None:
 
 
 def test_tower_matches_its_formula_and_the_strict_variant_has_no_biases() -> None:
-    x = drawn(1, 3, 5)
+    x = random_tensor(1, 3, 5)
     for strict in (False, True):
         tower = Tower((5, 4, 3), strict=strict).double()
         for place, each in enumerate(tower.parameters()):
-            each.data.copy_(drawn(2 + place, *each.shape))
+            each.data.copy_(random_tensor(2 + place, *each.shape))
         named = dict(tower.named_parameters())
         assert ("layers.0.bias" in named) != strict
         first = x @ named["layers.0.weight"].t()
@@ -77,7 +77,7 @@ def test_tower_matches_its_formula_and_the_strict_variant_has_no_biases() -> Non
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31), st.floats(1e-3, 1e3))
 def test_cosine_matches_torch_and_ignores_vector_lengths(seed: int, scale: float) -> None:
-    user, items = drawn(seed, 2, 4), drawn(seed + 1, 2, 5, 4)
+    user, items = random_tensor(seed, 2, 4), random_tensor(seed + 1, 2, 5, 4)
     wanted = torch.cosine_similarity(user[:, None], items, dim=-1)
     assert_close(cosines(scale * user, items), wanted)
     assert_close(cosines(user, scale * items), wanted)
@@ -112,7 +112,7 @@ def test_gradients_match_finite_differences() -> None:
     torch.manual_seed(0)
     model = Dssm(Tower((3, 4, 2)), Tower((5, 4, 2), strict=True), 10.0).double()
     names = [name for name, _ in model.named_parameters()]
-    users, items = drawn(1, 2, 3), drawn(2, 2, 4, 5)
+    users, items = random_tensor(1, 2, 3), random_tensor(2, 2, 4, 5)
 
     def compute(*values: Tensor) -> Tensor:
         return functional_call(
@@ -132,14 +132,14 @@ def test_views_share_only_the_item_tower() -> None:
     a, b = model.view("a"), model.view("b")
     assert a.item_tower is b.item_tower is model.item_tower
     assert a.user_tower is not b.user_tower
-    a.loss(drawn(1, 2, 3), drawn(2, 2, 4, 5)).backward()
+    a.loss(random_tensor(1, 2, 3), random_tensor(2, 2, 4, 5)).backward()
     moved = {name for name, each in model.named_parameters() if each.grad is not None}
     assert moved == {name for name, _ in model.named_parameters() if not name.startswith("user_towers.b.")}
 
 
 def test_prediction_is_the_mean_of_the_views_probabilities() -> None:
-    model, items = small_views(), drawn(3, 2, 6, 5)
-    a, b = drawn(1, 2, 3), drawn(2, 2, 4)
+    model, items = small_views(), random_tensor(3, 2, 6, 5)
+    a, b = random_tensor(1, 2, 3), random_tensor(2, 2, 4)
     wanted = (model.view("a").probabilities(a, items) + model.view("b").probabilities(b, items)) / 2
     assert_close(model(a, b, items), wanted)
     assert_close(model(a, b, items).sum(-1), torch.ones(2).double())
@@ -149,7 +149,7 @@ def test_one_view_predicts_exactly_like_the_single_model() -> None:
     torch.manual_seed(2)
     alone = Dssm(Tower((3, 2)), Tower((5, 2)), 10.0)
     model = MultiViewDssm({"only": alone.user_tower}, alone.item_tower, 10.0)
-    users, items = drawn(4, 2, 3).float(), drawn(5, 2, 6, 5).float()
+    users, items = random_tensor(4, 2, 3).float(), random_tensor(5, 2, 6, 5).float()
     assert torch.equal(model(users, items), alone.probabilities(users, items))
 
 

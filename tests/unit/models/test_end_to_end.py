@@ -23,7 +23,7 @@ from tests.doubles.torch_gradients import ModelLoss
 VOCABULARY, NEWS, CLICKS = 15, 6, 4
 
 
-def drawn(seed: int, high: int, *shape: int) -> Tensor:
+def random_ids(seed: int, high: int, *shape: int) -> Tensor:
     return torch.randint(high, shape, generator=torch.Generator().manual_seed(seed))
 
 
@@ -43,12 +43,12 @@ def small(seed: int = 0) -> EndToEnd:
 
 
 def inputs(seed: int = 0, batch: int = 2) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    mask = (drawn(seed + 1, 4, batch, CLICKS) > 0).double()
+    mask = (random_ids(seed + 1, 4, batch, CLICKS) > 0).double()
     return (
-        drawn(seed, VOCABULARY, NEWS, 7),
-        drawn(seed + 2, NEWS, batch, CLICKS) * mask.long(),
+        random_ids(seed, VOCABULARY, NEWS, 7),
+        random_ids(seed + 2, NEWS, batch, CLICKS) * mask.long(),
         mask,
-        drawn(seed + 3, NEWS, batch, 5),
+        random_ids(seed + 3, NEWS, batch, 5),
     )
 
 
@@ -137,7 +137,12 @@ def test_encoder_of_several_views_takes_its_own_inputs_first() -> None:
         vocabulary=VOCABULARY, categories=4, subcategories=5, word_dim=4, element_dim=3, filters=6, attention_dim=3
     )
     model = EndToEnd(news, nrms(heads=2, head_dim=3, attention_dim=4)).double()
-    views = (drawn(1, VOCABULARY, NEWS, 7), drawn(2, VOCABULARY, NEWS, 9), drawn(3, 4, NEWS), drawn(4, 5, NEWS))
+    views = (
+        random_ids(1, VOCABULARY, NEWS, 7),
+        random_ids(2, VOCABULARY, NEWS, 9),
+        random_ids(3, 4, NEWS),
+        random_ids(4, 5, NEWS),
+    )
     _, click_rows, mask, candidate_rows = inputs()
     vectors = news(*views)
     expected = user_of(model).loss(vectors[click_rows], mask, vectors[candidate_rows])

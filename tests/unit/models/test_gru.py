@@ -15,7 +15,7 @@ from models.layers.gru import MaskedGru
 seeds = st.integers(0, 2**31)
 
 
-def drawn(seed: int, *shape: int) -> Tensor:
+def random_tensor(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -45,9 +45,9 @@ def oracle(gru: MaskedGru) -> nn.GRU:
 def test_left_padding_gives_nn_grus_state_on_the_real_suffix(
     seed: int, length: int, padding: int, started: bool
 ) -> None:
-    gru, x = small(seed), drawn(seed + 1, 3, padding + length, 5)
+    gru, x = small(seed), random_tensor(seed + 1, 3, padding + length, 5)
     mask = torch.cat([torch.zeros(3, padding), torch.ones(3, length)], dim=1).double()
-    start = drawn(seed + 2, 3, 4) if started else None
+    start = random_tensor(seed + 2, 3, 4) if started else None
     theirs = oracle(gru)(x[:, padding:], None if start is None else start[None])[1][0]
     assert_close(gru(x, mask, start), theirs, atol=1e-6, rtol=0)
 
@@ -55,10 +55,10 @@ def test_left_padding_gives_nn_grus_state_on_the_real_suffix(
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 8), st.booleans())
 def test_state_without_gradients_matches_the_recurrence_for_any_padding(seed: int, rows: int, started: bool) -> None:
-    gru, x = small(seed), drawn(seed + 1, 4, rows, 5)
-    mask = (drawn(seed + 2, 4, rows) > 0).double()
+    gru, x = small(seed), random_tensor(seed + 1, 4, rows, 5)
+    mask = (random_tensor(seed + 2, 4, rows) > 0).double()
     mask[0] = 0
-    start = drawn(seed + 3, 4, 4) if started else None
+    start = random_tensor(seed + 3, 4, 4) if started else None
     with torch.no_grad():
         got = gru(x, mask, start)
     assert_close(got, gru(x, mask, start).detach(), atol=1e-9, rtol=0)
@@ -66,18 +66,18 @@ def test_state_without_gradients_matches_the_recurrence_for_any_padding(seed: in
 
 
 def test_gradients_match_nn_gru_on_the_real_suffix() -> None:
-    gru, x, start = small(), drawn(1, 3, 9, 5), drawn(2, 3, 4)
+    gru, x, start = small(), random_tensor(1, 3, 9, 5), random_tensor(2, 3, 4)
     theirs = oracle(gru)
     mask = torch.cat([torch.zeros(3, 4), torch.ones(3, 5)], dim=1).double()
-    (gru(x, mask, start) * drawn(3, 3, 4)).sum().backward()
-    (theirs(x[:, 4:], start[None])[1][0] * drawn(3, 3, 4)).sum().backward()
+    (gru(x, mask, start) * random_tensor(3, 3, 4)).sum().backward()
+    (theirs(x[:, 4:], start[None])[1][0] * random_tensor(3, 3, 4)).sum().backward()
     assert_close(gru.input.weight.grad, theirs.weight_ih_l0.grad, atol=1e-6, rtol=0)
     assert_close(gru.recurrent.weight.grad, theirs.weight_hh_l0.grad, atol=1e-6, rtol=0)
     assert_close(gru.input.bias.grad, theirs.bias_ih_l0.grad, atol=1e-6, rtol=0)
 
 
 def test_padding_between_and_after_rows_is_also_skipped() -> None:
-    gru, x = small(), drawn(1, 1, 5, 5)
+    gru, x = small(), random_tensor(1, 1, 5, 5)
     mask = torch.tensor([[1.0, 0, 1, 1, 0]]).double()
     assert_close(gru(x, mask), oracle(gru)(x[:, [0, 2, 3]])[1][0], atol=1e-6, rtol=0)
 
@@ -92,7 +92,7 @@ def test_gradients_match_finite_differences_and_skip_masked_rows() -> None:
         return out
 
     leaves = [each.detach().clone().requires_grad_(True) for each in gru.parameters()]
-    x, start = drawn(1, 2, 4, 5).requires_grad_(True), drawn(2, 2, 4).requires_grad_(True)
+    x, start = random_tensor(1, 2, 4, 5).requires_grad_(True), random_tensor(2, 2, 4).requires_grad_(True)
     assert torch.autograd.gradcheck(compute, (x, start, *leaves))
     (got,) = torch.autograd.grad(compute(x, start, *leaves).sum(), x)
     assert got[mask == 0].eq(0).all()
@@ -101,7 +101,7 @@ def test_gradients_match_finite_differences_and_skip_masked_rows() -> None:
 
 @pytest.mark.parametrize("filling", [0.0, 1e30, -1e30])
 def test_state_without_real_rows_is_the_initial_state_and_has_zero_gradients(filling: float) -> None:
-    gru, start = small(), drawn(1, 2, 4)
+    gru, start = small(), random_tensor(1, 2, 4)
     x, mask = torch.full((2, 3, 5), filling, dtype=torch.float64, requires_grad=True), torch.zeros(2, 3).double()
     assert gru(x, mask).eq(0).all()
     out = gru(x, mask, start)
@@ -115,7 +115,7 @@ def test_state_without_real_rows_is_the_initial_state_and_has_zero_gradients(fil
 
 
 def test_order_of_rows_matters() -> None:
-    gru, x = small(), drawn(1, 1, 5, 5)
+    gru, x = small(), random_tensor(1, 1, 5, 5)
     mask = torch.ones(1, 5).double()
     assert (gru(x, mask) - gru(x.flip(1), mask)).abs().max() > 1e-2
 
@@ -131,10 +131,10 @@ def test_sizes_out_of_range_are_named_in_the_error() -> None:
 
 
 def test_mismatched_shapes_are_named_in_the_error() -> None:
-    gru, x = small(), drawn(1, 2, 3, 5)
+    gru, x = small(), random_tensor(1, 2, 3, 5)
     with pytest.raises(ValueError, match=r"x must have shape \[b, H, 5\], got \[2, 3, 4\]"):
         gru(x[..., :4], torch.ones(2, 3))
     with pytest.raises(ValueError, match=r"mask must have shape \[2, 3\], got \[2, 4\]"):
         gru(x, torch.ones(2, 4))
     with pytest.raises(ValueError, match=r"start must have shape \[2, 4\], got \[1, 4\]"):
-        gru(x, torch.ones(2, 3), drawn(1, 1, 4))
+        gru(x, torch.ones(2, 3), random_tensor(1, 1, 4))

@@ -21,7 +21,7 @@ seeds = st.integers(0, 2**31)
 lengths = st.integers(1, 9)
 
 
-def drawn(seed: int, *shape: int) -> torch.Tensor:
+def random_tensor(seed: int, *shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -52,7 +52,7 @@ def test_additive_attention_matches_the_golden_with_a_masked_row() -> None:
 
 def test_additive_attention_pools_channels_as_each_alone() -> None:
     layer = AdditiveAttention(6, 4).double()
-    x, masks = drawn(1, 2, 5, 6), (drawn(2, 2, 3, 5) > 0).double()
+    x, masks = random_tensor(1, 2, 5, 6), (random_tensor(2, 2, 3, 5) > 0).double()
     alone = torch.stack([layer(x, masks[:, c]) for c in range(3)], dim=1)
     assert_close(layer(x, masks), alone)
 
@@ -60,7 +60,7 @@ def test_additive_attention_pools_channels_as_each_alone() -> None:
 def test_attention_with_a_uniform_start_pools_to_the_mean_of_real_rows() -> None:
     layer = AdditiveAttention(6, 4).double()
     layer.start_uniform()
-    x = drawn(3, 1, 5, 6)
+    x = random_tensor(3, 1, 5, 6)
     assert_close(layer(x, torch.tensor([[0.0, 1, 1, 1, 0]]).double()), x[:, 1:4].mean(dim=1))
 
 
@@ -87,8 +87,8 @@ def test_masked_softmax_of_a_fully_masked_row_is_zero_with_zero_gradient(size: f
 def test_padding_on_the_left_changes_no_attention(seed: int, length: int, padding: int) -> None:
     torch.manual_seed(seed)
     heads, pool = self_attention(dim=8, heads=2, head_dim=4, bias=True).double(), AdditiveAttention(8, 5).double()
-    x = drawn(seed, 1, length, 8)
-    padded = torch.cat([drawn(seed + 1, 1, padding, 8), x], dim=1)  # what lies under the mask must not matter
+    x = random_tensor(seed, 1, length, 8)
+    padded = torch.cat([random_tensor(seed + 1, 1, padding, 8), x], dim=1)  # what lies under the mask must not matter
     mask = torch.cat([torch.zeros(1, padding), torch.ones(1, length)], dim=1).double()
     contexts = heads(padded, mask)
     assert_close(contexts[:, padding:], heads(x, torch.ones(1, length).double()))
@@ -101,14 +101,14 @@ def test_padding_on_the_left_changes_no_attention(seed: int, length: int, paddin
 def test_self_attention_is_permutation_equivariant(seed: int, length: int) -> None:
     torch.manual_seed(seed)
     heads = self_attention(dim=8, heads=2, head_dim=4, bias=False).double()
-    x, order = drawn(seed, 1, length, 8), torch.randperm(length)
+    x, order = random_tensor(seed, 1, length, 8), torch.randperm(length)
     mask = torch.ones(1, length).double()
     assert_close(heads(x[:, order], mask), heads(x, mask)[:, order])
 
 
 def test_self_attention_equals_scaled_dot_product_attention_of_torch() -> None:
     heads = self_attention(dim=8, heads=2, head_dim=4, bias=True).double()
-    x = drawn(5, 3, 6, 8)
+    x = random_tensor(5, 3, 6, 8)
     q, k, v = (layer(x).unflatten(-1, (2, 4)).transpose(1, 2) for layer in (heads.query, heads.key, heads.value))
     oracle = torch.nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
     assert_close(heads(x, torch.ones(3, 6).double()), oracle)
@@ -122,13 +122,13 @@ def test_self_attention_without_any_real_row_is_zero() -> None:
 def test_self_attention_with_a_mean_start_gives_every_row_the_mean() -> None:
     heads = self_attention(dim=8, heads=2, head_dim=4, bias=True).double()
     heads.start_mean()
-    x = drawn(6, 1, 5, 8)
+    x = random_tensor(6, 1, 5, 8)
     assert_close(heads(x, torch.ones(1, 5).double()), x.mean(dim=1, keepdim=True).expand(1, 5, 8))
 
 
 def test_self_attention_with_a_sharp_start_returns_each_row_at_a_large_scale() -> None:
     heads = self_attention(dim=8, heads=2, head_dim=4, bias=False).double()
-    x = torch.nn.functional.normalize(drawn(7, 1, 5, 2, 4), dim=-1).flatten(2)
+    x = torch.nn.functional.normalize(random_tensor(7, 1, 5, 2, 4), dim=-1).flatten(2)
     heads.start_sharp(200.0)
     assert_close(heads(x, torch.ones(1, 5).double()), x)
 
@@ -142,7 +142,7 @@ def test_gradients_match_finite_differences(layer: SelfAttention | AdditiveAtten
     def compute(x: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
         return functional_call(layer, dict(zip(names, values, strict=True)), (x, mask))
 
-    x = drawn(8, 3, 3, 4).requires_grad_(True)
+    x = random_tensor(8, 3, 3, 4).requires_grad_(True)
     values = [each.detach().clone().requires_grad_(True) for each in layer.parameters()]
     assert torch.autograd.gradcheck(compute, (x, *values))
 
@@ -184,11 +184,11 @@ def test_masked_row_has_no_influence_no_gradient_and_gives_no_nan(
     build: Callable[[], nn.Module], seed: int, length: int
 ) -> None:
     torch.manual_seed(seed)
-    layer, mask = build().double(), (drawn(seed, 3, length) > 0).double()
+    layer, mask = build().double(), (random_tensor(seed, 3, length) > 0).double()
     mask[0] = 0  # one sequence without any real row
-    x = drawn(seed + 1, 3, length, 6).requires_grad_(True)
+    x = random_tensor(seed + 1, 3, length, 6).requires_grad_(True)
     out = layer(x, mask)
-    garbage = torch.where(mask.unsqueeze(-1) > 0, x.detach(), 1e6 * drawn(seed + 2, 3, length, 6))
+    garbage = torch.where(mask.unsqueeze(-1) > 0, x.detach(), 1e6 * random_tensor(seed + 2, 3, length, 6))
     assert_close(layer(garbage, mask), out.detach())
     assert out[0].eq(0).all()
     out.square().sum().backward()

@@ -34,7 +34,7 @@ SMALL: dict[str, Callable[[], nn.Module]] = {
 ORDERED = ("ebnr", "sasrec", "residual")
 
 
-def drawn(seed: int, *shape: int) -> Tensor:
+def random_tensor(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -43,7 +43,7 @@ def small(name: str, seed: int = 0) -> nn.Module:
     model = SMALL[name]().double()
     with torch.no_grad():
         for place, each in enumerate(model.parameters()):
-            each.copy_(0.7 * drawn(seed + place, *each.shape))
+            each.copy_(0.7 * random_tensor(seed + place, *each.shape))
     return model
 
 
@@ -57,8 +57,8 @@ def real(length: int) -> Tensor:
 def test_padding_with_any_content_changes_neither_scores_nor_loss(
     name: str, seed: int, length: int, padding: int, on_the_left: bool
 ) -> None:
-    model, x, news = small(name, seed), drawn(seed, 1, length, DIM), drawn(seed + 9, 1, 5, DIM)
-    parts = [(drawn(seed + 1, 1, padding, DIM), 0 * real(padding)), (x, real(length))]
+    model, x, news = small(name, seed), random_tensor(seed, 1, length, DIM), random_tensor(seed + 9, 1, 5, DIM)
+    parts = [(random_tensor(seed + 1, 1, padding, DIM), 0 * real(padding)), (x, real(length))]
     rows, masks = zip(*(parts if on_the_left else parts[::-1]), strict=True)
     padded = torch.cat(rows, dim=1), torch.cat(masks, dim=1)
     assert_close(model(*padded, news), model(x, real(length), news))
@@ -69,9 +69,9 @@ def test_padding_with_any_content_changes_neither_scores_nor_loss(
 def test_reader_without_clicks_scores_zero_without_gradients(name: str) -> None:
     model = small(name)
     model.penalty = 0.0  # type: ignore[assignment]
-    clicks = drawn(1, 2, 4, DIM).requires_grad_(True)
+    clicks = random_tensor(1, 2, 4, DIM).requires_grad_(True)
     mask = torch.zeros(2, 4).double()
-    news = drawn(2, 2, 5, DIM)
+    news = random_tensor(2, 2, 5, DIM)
     assert model(clicks, mask, news).eq(0).all()
     leaves = [clicks, *model.parameters()]
     for each in torch.autograd.grad(model.loss(clicks, mask, news), leaves, allow_unused=True):  # type: ignore[operator]
@@ -80,7 +80,7 @@ def test_reader_without_clicks_scores_zero_without_gradients(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_readers_of_one_batch_are_independent(name: str) -> None:
-    model, clicks, news = small(name), drawn(3, 3, 5, DIM), drawn(4, 3, 7, DIM)
+    model, clicks, news = small(name), random_tensor(3, 3, 5, DIM), random_tensor(4, 3, 7, DIM)
     mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 0, 0, 0, 1]]).double()
     alone = torch.cat([model(clicks[i : i + 1], mask[i : i + 1], news[i : i + 1]) for i in range(3)])
     assert_close(model(clicks, mask, news), alone)
@@ -90,7 +90,7 @@ def test_readers_of_one_batch_are_independent(name: str) -> None:
 @settings(max_examples=10, deadline=None)
 @given(seeds, st.integers(2, 7))
 def test_order_of_clicks_matters_only_to_the_sequence_models(name: str, seed: int, length: int) -> None:
-    model, x, news = small(name, seed), drawn(seed, 1, length, DIM), drawn(seed + 9, 1, 5, DIM)
+    model, x, news = small(name, seed), random_tensor(seed, 1, length, DIM), random_tensor(seed + 9, 1, 5, DIM)
     same = torch.allclose(model(x.flip(1), real(length), news), model(x, real(length), news), rtol=1e-9, atol=1e-12)
     assert same == (name not in ORDERED)
 
@@ -99,7 +99,7 @@ def test_order_of_clicks_matters_only_to_the_sequence_models(name: str, seed: in
 def test_loss_gradients_match_finite_differences(name: str) -> None:
     model = small(name, 5)
     names = [name for name, _ in model.named_parameters()]
-    clicks, news = drawn(6, 3, 4, DIM), drawn(7, 3, 5, DIM)
+    clicks, news = random_tensor(6, 3, 4, DIM), random_tensor(7, 3, 5, DIM)
     mask = torch.tensor([[0, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]]).double()
 
     def compute(clicks: Tensor, news: Tensor, *values: Tensor) -> Tensor:
@@ -170,7 +170,7 @@ def test_presets_have_the_parameters_their_docstring_counts(preset: Callable[[],
 
 def readers() -> tuple[Tensor, Tensor, Tensor]:
     unit = torch.nn.functional.normalize
-    clicks, news = unit(drawn(1, 4, 50, 256).float(), dim=-1), unit(drawn(2, 4, 9, 256).float(), dim=-1)
+    clicks, news = unit(random_tensor(1, 4, 50, 256).float(), dim=-1), unit(random_tensor(2, 4, 9, 256).float(), dim=-1)
     mask = (torch.arange(50) >= torch.tensor([0, 20, 49, 50])[:, None]).float()
     return clicks, mask, news
 
@@ -215,7 +215,7 @@ def test_ebnr_ends_in_the_state_of_torchs_gru() -> None:
             "bias_hh_l0": torch.zeros(3 * DIM),
         }
     )
-    x = drawn(4, 2, 6, DIM)
+    x = random_tensor(4, 2, 6, DIM)
     assert_close(model.user_vector(x, torch.ones(2, 6).double()), gru(x)[1][0])  # type: ignore[operator]
 
 

@@ -15,7 +15,7 @@ from models.recall.baselines import Octopus, one_hot_of_largest
 seeds = st.integers(0, 2**31)
 
 
-def drawn(seed: int, *shape: int) -> Tensor:
+def random_tensor(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -40,8 +40,8 @@ def plain(model: Octopus, clicks: Tensor) -> dict[int, Tensor]:
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(1, 8), st.integers(0, 3))
 def test_channels_scores_and_loss_match_a_plain_implementation(seed: int, length: int, padding: int) -> None:
-    model, news = small(seed), drawn(seed + 2, 1, 5, 6)
-    clicks = drawn(seed, 1, padding + length, 6)
+    model, news = small(seed), random_tensor(seed + 2, 1, 5, 6)
+    clicks = random_tensor(seed, 1, padding + length, 6)
     mask = torch.cat([torch.zeros(1, padding), torch.ones(1, length)], dim=1).double()
     wanted = plain(model, clicks[0, padding:])
     vectors = model.channel_vectors(clicks, mask)[0]
@@ -65,7 +65,7 @@ def test_click_equally_near_to_several_channels_goes_to_the_first_alone() -> Non
     model = small(2)
     with torch.no_grad():
         model.channels[1] = model.channels[0]
-    members = model.membership(drawn(3, 2, 9, 6), torch.ones(2, 9).double())
+    members = model.membership(random_tensor(3, 2, 9, 6), torch.ones(2, 9).double())
     assert members.sum(1).eq(1).all()
     assert members[:, 1].eq(0).all()
 
@@ -80,7 +80,7 @@ def test_orthogonality_penalty_is_the_gram_matrix_distance_and_starts_at_zero() 
     free, bound = small(5), small(5, penalty=2.0)
     for each in (free, bound):
         each.channels.data.copy_(model.channels)
-    clicks, mask, news = drawn(6, 1, 4, 6), torch.ones(1, 4).double(), drawn(7, 1, 5, 6)
+    clicks, mask, news = random_tensor(6, 1, 4, 6), torch.ones(1, 4).double(), random_tensor(7, 1, 5, 6)
     assert_close(bound.loss(clicks, mask, news) - free.loss(clicks, mask, news), torch.tensor(22.0).double())
 
 
@@ -88,7 +88,7 @@ def test_untrained_octopus_scores_by_the_mean_cosine_of_the_best_channels_clicks
     torch.manual_seed(0)
     model = octopus()
     unit = torch.nn.functional.normalize
-    clicks, news = unit(drawn(1, 1, 50, 256).float(), dim=-1), unit(drawn(2, 1, 9, 256).float(), dim=-1)
+    clicks, news = unit(random_tensor(1, 1, 50, 256).float(), dim=-1), unit(random_tensor(2, 1, 9, 256).float(), dim=-1)
     homes = (clicks[0] @ model.channels.t()).argmax(-1)
     cosine = torch.cosine_similarity(clicks[0, None], news[0, :, None], dim=-1)  # [R, H]
     each = torch.stack([cosine[:, homes == channel].mean(-1) for channel in homes.unique()])

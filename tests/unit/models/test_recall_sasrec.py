@@ -15,7 +15,7 @@ from models.recall.baselines import CausalAttention, CausalBlock, SasRec
 seeds = st.integers(0, 2**31)
 
 
-def drawn(seed: int, *shape: int) -> Tensor:
+def random_tensor(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -27,10 +27,10 @@ def small(seed: int, blocks: int = 2) -> SasRec:
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(2, 9), st.data())
 def test_changing_a_click_changes_only_its_own_and_later_states(seed: int, length: int, data: st.DataObject) -> None:
-    model, x, mask = small(seed), drawn(seed, 1, length, 8), torch.ones(1, length).double()
+    model, x, mask = small(seed), random_tensor(seed, 1, length, 8), torch.ones(1, length).double()
     at = data.draw(st.integers(0, length - 1))
     other = x.clone()
-    other[:, at] = drawn(seed + 1, 8)
+    other[:, at] = random_tensor(seed + 1, 8)
     before, after = model.states(x, mask), model.states(other, mask)
     assert_close(after[:, :at], before[:, :at], atol=0, rtol=0)
     assert not torch.allclose(after[:, at], before[:, at])
@@ -39,7 +39,7 @@ def test_changing_a_click_changes_only_its_own_and_later_states(seed: int, lengt
 
 
 def test_user_is_the_state_at_the_last_real_click_for_any_padding() -> None:
-    model, x = small(1), drawn(2, 1, 5, 8)
+    model, x = small(1), random_tensor(2, 1, 5, 8)
     for mask, newest in (([0, 0, 1, 1, 1], 4), ([1, 1, 1, 0, 0], 2), ([1, 0, 1, 0, 0], 2)):
         real = torch.tensor([mask]).double()
         states = model.states(x, real)
@@ -48,7 +48,7 @@ def test_user_is_the_state_at_the_last_real_click_for_any_padding() -> None:
 
 
 def test_positions_count_from_the_newest_click() -> None:
-    model, x = small(3, blocks=1), drawn(4, 1, 4, 8)
+    model, x = small(3, blocks=1), random_tensor(4, 1, 4, 8)
     with torch.no_grad():
         for each in model.blocks.parameters():
             each.zero_()  # a block of zeros adds nothing: states are clicks and positions
@@ -58,13 +58,13 @@ def test_positions_count_from_the_newest_click() -> None:
 def test_block_matches_torchs_attention_norm_and_feed_forward() -> None:
     torch.manual_seed(5)
     block = CausalBlock(CausalAttention(8, 2), 8).double()
-    x, seen = drawn(6, 3, 5, 8), torch.ones(5, 5).tril().bool()
+    x, seen = random_tensor(6, 3, 5, 8), torch.ones(5, 5).tril().bool()
     for norm in (block.attention_norm, block.feed_norm):
-        norm.weight.data.copy_(drawn(7, 8))
-        norm.bias.data.copy_(drawn(8, 8))
+        norm.weight.data.copy_(random_tensor(7, 8))
+        norm.bias.data.copy_(random_tensor(8, 8))
 
     def normed(rows: Tensor) -> Tensor:
-        return torch.nn.functional.layer_norm(rows, (8,), drawn(7, 8), drawn(8, 8))
+        return torch.nn.functional.layer_norm(rows, (8,), random_tensor(7, 8), random_tensor(8, 8))
 
     q, k, v = (
         (normed(x) @ layer.weight.t()).unflatten(-1, (2, 4)).transpose(1, 2)

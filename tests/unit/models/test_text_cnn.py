@@ -14,7 +14,7 @@ from models.layers.words import TextCnn
 seeds = st.integers(0, 2**31)
 
 
-def drawn(seed: int, *shape: int) -> Tensor:
+def random_tensor(seed: int, *shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
@@ -28,7 +28,7 @@ def small(seed: int = 0, width: int = 3) -> TextCnn:
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 9), st.sampled_from([1, 3, 5]))
 def test_text_cnn_without_padding_matches_conv1d_same_with_relu(seed: int, length: int, width: int) -> None:
-    cnn, x = small(seed, width), drawn(seed + 1, 2, length, 5)
+    cnn, x = small(seed, width), random_tensor(seed + 1, 2, length, 5)
     oracle = nn.Conv1d(5, 7, width, padding="same").double()
     assert oracle.bias is not None
     with torch.no_grad():
@@ -41,7 +41,10 @@ def test_text_cnn_without_padding_matches_conv1d_same_with_relu(seed: int, lengt
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 9), st.integers(0, 4), st.integers(0, 4))
 def test_padding_on_either_side_changes_no_word_and_gives_zeros(seed: int, length: int, left: int, right: int) -> None:
-    cnn, x = small(seed), drawn(seed + 1, 1, left + length + right, 5)  # what lies under the mask must not matter
+    cnn, x = (
+        small(seed),
+        random_tensor(seed + 1, 1, left + length + right, 5),
+    )  # what lies under the mask must not matter
     mask = torch.zeros(1, left + length + right).double()
     mask[:, left : left + length] = 1
     alone = x[:, left : left + length]
@@ -51,7 +54,7 @@ def test_padding_on_either_side_changes_no_word_and_gives_zeros(seed: int, lengt
 
 
 def test_text_without_words_is_zero_with_zero_gradients() -> None:
-    cnn, x = small(), drawn(1, 2, 4, 5).requires_grad_(True)
+    cnn, x = small(), random_tensor(1, 2, 4, 5).requires_grad_(True)
     out = cnn(x, torch.zeros(2, 4).double())
     assert out.eq(0).all()
     out.sum().backward()
@@ -62,7 +65,7 @@ def test_text_without_words_is_zero_with_zero_gradients() -> None:
 
 def test_gradients_match_finite_differences() -> None:
     cnn, mask = small(), torch.tensor([[1.0, 1, 1, 0], [1, 0, 0, 0]]).double()
-    assert torch.autograd.gradcheck(lambda x: cnn(x, mask), (drawn(1, 2, 4, 5).requires_grad_(True),))
+    assert torch.autograd.gradcheck(lambda x: cnn(x, mask), (random_tensor(1, 2, 4, 5).requires_grad_(True),))
 
 
 def test_section_4_1_sizes_have_360_400_parameters() -> None:
@@ -76,7 +79,7 @@ def test_even_width_is_named_in_the_error(width: int) -> None:
 
 
 def test_mismatched_shapes_are_named_in_the_error() -> None:
-    cnn, x = small(), drawn(1, 2, 4, 5)
+    cnn, x = small(), random_tensor(1, 2, 4, 5)
     with pytest.raises(ValueError, match=r"x must have shape \[n, L, 5\], got \[2, 4, 3\]"):
         cnn(x[..., :3], torch.ones(2, 4))
     with pytest.raises(ValueError, match=r"mask must have shape \[2, 4\], got \[4, 2\]"):

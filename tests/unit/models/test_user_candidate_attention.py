@@ -18,7 +18,7 @@ D = 8
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
-def drawn(seed: int, count: int = 6) -> Batch:
+def random_batch(seed: int, count: int = 6) -> Batch:
     """One reader's clicks with `count` real rows, and four candidates, of any length."""
     draw = torch.Generator().manual_seed(seed)
     mask = (torch.arange(6) >= 6 - count).float()[None]
@@ -38,7 +38,7 @@ def written_out(model: CandidateAttention, clicks: torch.Tensor, news: torch.Ten
 @given(seeds, st.integers(1, 6))
 def test_scores_match_the_formula(seed: int, count: int) -> None:
     model = CandidateAttention(D)
-    clicks, mask, news = drawn(seed, count)
+    clicks, mask, news = random_batch(seed, count)
     with torch.no_grad():
         model.metric.copy_(torch.randn(D, generator=torch.Generator().manual_seed(seed)))
         model.beta.fill_(3.0)
@@ -57,7 +57,7 @@ def test_candidate_attention_has_386_parameters_at_384_and_258_at_256() -> None:
 @settings(max_examples=20, deadline=None)
 @given(seeds, st.integers(0, 6))
 def test_candidate_attention_starts_at_the_softmax_weighted_cosine(seed: int, count: int) -> None:
-    clicks, mask, news = drawn(seed, count)
+    clicks, mask, news = random_batch(seed, count)
     wanted = CosineRanker(START_BETA, dim=clicks.shape[-1])(clicks, mask, news)
     assert_close(CandidateAttention(D)(clicks, mask, news), wanted, atol=1e-6, rtol=0)
     model = FeatureRanker(CandidateAttention(D))
@@ -70,7 +70,7 @@ def test_candidate_attention_starts_at_the_softmax_weighted_cosine(seed: int, co
 @given(seeds, st.integers(1, 6))
 def test_padding_and_order_of_clicks_change_no_score(seed: int, count: int) -> None:
     model = CandidateAttention(D)
-    clicks, mask, news = drawn(seed, count)
+    clicks, mask, news = random_batch(seed, count)
     scores = model(clicks, mask, news)
     alone = model(clicks[:, 6 - count :], torch.ones(1, count), news)
     assert_close(scores, alone, atol=1e-6, rtol=1e-5)
@@ -79,7 +79,7 @@ def test_padding_and_order_of_clicks_change_no_score(seed: int, count: int) -> N
 
 def test_every_parameter_learns_from_the_first_step() -> None:
     model = FeatureRanker(CandidateAttention(D))
-    clicks, mask, news = drawn(1)
+    clicks, mask, news = random_batch(1)
     model.loss(clicks, mask, news, torch.rand(1, 4, len(FEATURES))).backward()
     for name, each in model.named_parameters():
         assert each.grad is not None
@@ -88,7 +88,7 @@ def test_every_parameter_learns_from_the_first_step() -> None:
 
 def test_candidate_attention_without_clicks_scores_zero_with_finite_gradients() -> None:
     model = CandidateAttention(D)
-    clicks, _, news = drawn(1)
+    clicks, _, news = random_batch(1)
     news.requires_grad_(True)
     zeros = torch.zeros_like(clicks).requires_grad_(True)
     assert model(zeros, torch.zeros(1, 6), news).eq(0).all()
@@ -98,14 +98,14 @@ def test_candidate_attention_without_clicks_scores_zero_with_finite_gradients() 
 
 def test_candidate_attention_without_clicks_scores_by_its_features() -> None:
     model = feature_ranker(D)
-    clicks, _, news = drawn(1)
+    clicks, _, news = random_batch(1)
     features = torch.eye(4)[None]
     assert_close(model(clicks, torch.zeros(1, 6), news, features)[0], model.feature_weights)
 
 
 def test_weighted_features_are_added_to_the_score() -> None:
     model = feature_ranker(D)
-    clicks, mask, news = drawn(1)
+    clicks, mask, news = random_batch(1)
     features = torch.rand(1, 4, 4)
     wanted = model.matching(clicks, mask, news) + (features * model.feature_weights).sum(-1)
     assert_close(model(clicks, mask, news, features), wanted)
@@ -115,7 +115,7 @@ def test_weighted_features_are_added_to_the_score() -> None:
 
 def test_gradients_of_clicks_and_candidates_match_finite_differences() -> None:
     model = feature_ranker(D).double()
-    clicks, mask, news = (each.double() for each in drawn(1, 4))
+    clicks, mask, news = (each.double() for each in random_batch(1, 4))
     clicks.requires_grad_(True)
     news.requires_grad_(True)
     features = torch.rand(1, 4, 4).double()
@@ -124,11 +124,11 @@ def test_gradients_of_clicks_and_candidates_match_finite_differences() -> None:
 
 def test_sharpness_of_the_loss_does_not_change_scores() -> None:
     model = CandidateAttention(D)
-    before = model(*drawn(1)).detach()
+    before = model(*random_batch(1)).detach()
     with torch.no_grad():
         model.sharpness.fill_(0.3)
-    assert_close(model(*drawn(1)).detach(), before)
-    assert model.loss(*drawn(1)) > 0
+    assert_close(model(*random_batch(1)).detach(), before)
+    assert model.loss(*random_batch(1)) > 0
 
 
 def test_metric_learns_which_vector_dimensions_matter() -> None:

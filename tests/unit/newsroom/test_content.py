@@ -33,7 +33,7 @@ def _forget() -> None:
 
 
 @pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def read_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Read a data file of one story with a part replaced; tables of other files aren't available."""
     monkeypatch.setattr(newsroom.tables, "DATA", tmp_path)
     (tmp_path / "food").mkdir()
@@ -87,8 +87,8 @@ def test_most_facts_of_a_story_are_used_by_its_forms() -> None:
     assert reported > 0.8 * drawn
 
 
-def test_valid_story_is_read(broken: Any) -> None:
-    assert broken("bread", "bread").topic == "bread"
+def test_valid_story_is_read(read_broken: Any) -> None:
+    assert read_broken("bread", "bread").topic == "bread"
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_valid_story_is_read(broken: Any) -> None:
         ("topic", "[topic", "is no TOML"),
     ],
 )
-def test_schema_violation_is_named_in_the_error(old: str, new: str, error: str, broken: Any) -> None:
+def test_schema_violation_is_named_in_the_error(old: str, new: str, error: str, read_broken: Any) -> None:
     with pytest.raises(DataError, match=error) as refused:
-        broken(old, new)
+        read_broken(old, new)
     assert refused.value.file == "food/bread.toml"
 
 
@@ -130,14 +130,14 @@ def test_schema_violation_is_named_in_the_error(old: str, new: str, error: str, 
         ('[tables]\novens = ["a", 2]', "tables.ovens: must have values of one type"),
     ],
 )
-def test_table_with_differing_rows_is_refused(rows: str, error: str, broken: Any) -> None:
+def test_table_with_differing_rows_is_refused(rows: str, error: str, read_broken: Any) -> None:
     with pytest.raises(DataError, match=error):
-        broken("bread", "bread", rows)
+        read_broken("bread", "bread", rows)
 
 
-def test_optional_column_may_be_left_out(broken: Any) -> None:
+def test_optional_column_may_be_left_out(read_broken: Any) -> None:
     rows = '[optional]\novens = ["heat"]\n[[tables.ovens]]\nname = "a"\nheat = 3\n[[tables.ovens]]\nname = "b"'
-    broken("bread", "bread", rows)
+    read_broken("bread", "bread", rows)
     first, second = tables("food/bread.toml")["ovens"]
     assert (first.heat, second.heat) == (3, None)
     with pytest.raises(AttributeError, match="don't change"):

@@ -22,7 +22,7 @@ def row(held: set[int], length: int = 12) -> np.ndarray:
     return np.isin(np.arange(length), list(held)).astype(np.float32)
 
 
-def opened(protection: UnionMarks, sets: tuple[set[int], ...], dropped: set[int] | None = None) -> np.ndarray:
+def opened_sum(protection: UnionMarks, sets: tuple[set[int], ...], dropped: set[int] | None = None) -> np.ndarray:
     """Return the opened tensor of a real secure sum of these devices."""
     agreed = protection.terms("round-1", cohort=len(sets), cohort_minimum=2, coordinates=12)
     server, devices = cohort(agreed)
@@ -35,21 +35,23 @@ def opened(protection: UnionMarks, sets: tuple[set[int], ...], dropped: set[int]
 
 def test_marks_reveal_which_articles_are_held_but_not_by_how_many_devices() -> None:
     # A news of several owners vanishes with probability 2^-32.
-    found = opened(UnionMarks(), HELD)
+    found = opened_sum(UnionMarks(), HELD)
     assert np.flatnonzero(found).tolist() == [1, 2, 3, 5, 9]
     assert set(found.tolist()) == {0.0, 1.0}
-    assert np.flatnonzero(opened(UnionMarks(), HELD, {3})).tolist() == [1, 2, 3, 9], "a dropped device holds nothing"
+    assert np.flatnonzero(opened_sum(UnionMarks(), HELD, {3})).tolist() == [1, 2, 3, 9], (
+        "a dropped device holds nothing"
+    )
 
 
 def test_owner_counts_without_noise_are_exact_and_hide_rare_articles() -> None:
     protection = UnionMarks(owners_minimum=2)
-    found = opened(protection, HELD)
+    found = opened_sum(protection, HELD)
     assert {place: int(count) for place, count in enumerate(found) if count} == dict(
         Counter(place for held in HELD for place in held)
     )
     assert opened_rows(protection, found, 4).tolist() == [2, 3, 9]
     assert opened_rows(UnionMarks(owners_minimum=3), found, 4).tolist() == [3]
-    assert opened_rows(UnionMarks(), opened(UnionMarks(), HELD), 4).tolist() == [1, 2, 3, 5, 9]
+    assert opened_rows(UnionMarks(), opened_sum(UnionMarks(), HELD), 4).tolist() == [1, 2, 3, 5, 9]
 
 
 def test_noisy_counts_open_rare_articles_at_the_stated_rate() -> None:

@@ -30,7 +30,7 @@ from backend.recall.stored_vectors import StoredVectors
 from backend.releases.blobs import digest
 from backend.storage.object_store import LocalFolder
 from protocol.broadcast import PoolCodes, etag_of_codes, unpack_book, unpack_cards, unpack_codes, unpack_priors
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import ENCODER, clustered_vectors, items, publish, settings_in
 
 
@@ -41,7 +41,7 @@ def _a_slow_machine_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("codes"), news=700, pool_poll_sec=3_600) as started:
+    with running_server(tmp_path_factory.mktemp("codes"), news=700, pool_poll_sec=3_600) as started:
         yield started
 
 
@@ -91,7 +91,7 @@ def test_request_for_codes_of_an_unknown_release_is_answered_with_a_problem_nami
 
 
 def test_new_story_changes_only_its_own_day(tmp_path: Path) -> None:
-    with running(tmp_path, news=700, pool_poll_sec=3_600) as server:
+    with running_server(tmp_path, news=700, pool_poll_sec=3_600) as server:
         before = listing(server)
         old_blobs = {ref.sha256 for shard in before.shards for ref in (shard.codes, shard.cards)}
         newest = items(1, now=datetime.now(UTC), first=5_000)
@@ -107,15 +107,15 @@ def test_new_story_changes_only_its_own_day(tmp_path: Path) -> None:
 
 
 def test_codebook_survives_a_restart(tmp_path: Path) -> None:
-    with running(tmp_path, news=700) as server:
+    with running_server(tmp_path, news=700) as server:
         before = listing(server)
     publish(settings_in(tmp_path), seed=9)
-    with running(tmp_path, news=0, releases=0) as server:
+    with running_server(tmp_path, news=0, releases=0) as server:
         assert listing(server).book == before.book
 
 
 def test_codebook_is_kept_after_small_changes_of_the_vectors_but_not_after_a_rotation(tmp_path: Path) -> None:
-    with running(tmp_path, news=700, pool_poll_sec=3_600) as server:
+    with running_server(tmp_path, news=700, pool_poll_sec=3_600) as server:
         before, catalogue = listing(server), server.services.live.current
         rng = np.random.default_rng(4)
         stepped = catalogue.vectors[:] + rng.normal(scale=0.02, size=catalogue.vectors.shape) / 16
@@ -129,7 +129,7 @@ def test_codebook_is_kept_after_small_changes_of_the_vectors_but_not_after_a_rot
         found = PoolCodes.model_validate_json(store.listing("r2")[0])
         assert (found.book, found.encoder) == (before.book, "stepped")
         # A day of two stories may keep its codes under so small a step; how many the first has hangs on the hour.
-        assert [day.codes for day in found.shards] != [day.codes for day in before.shards], "codes are made anew"
+        assert [day.codes for day in found.shards] != [day.codes for day in before.shards], "codes are made again"
         assert [day.cards for day in found.shards] == [day.cards for day in before.shards], "and cards are not"
         book = unpack_book(blob(server, found.book.sha256), found.subspaces, catalogue.vectors.shape[1])
         errors = [

@@ -15,12 +15,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from backend.server.log import LOG_FILE
 from protocol.ids import PROTOCOL_VERSION
 from protocol.rounds import CheckIn
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("server"), log_format="json") as started:
+    with running_server(tmp_path_factory.mktemp("server"), log_format="json") as started:
         yield started
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from protocol.news import BodiesAnswer
 from protocol.recall import RecallAnswer
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import items
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("server")) as started:
+    with running_server(tmp_path_factory.mktemp("server")) as started:
         yield started
 
 
@@ -71,7 +71,7 @@ def test_health_reports_what_is_served(server: Running) -> None:
 
 
 def test_server_without_release_or_articles_runs_and_reports_that_it_is_empty(tmp_path: Path) -> None:
-    with running(tmp_path, news=0, releases=0) as bare:
+    with running_server(tmp_path, news=0, releases=0) as bare:
         assert bare.client.get("/v1/health").json()["status"] == "empty"
         problem = bare.client.get("/v1/news/front").json()
         assert (problem["type"], problem["status"]) == ("urn:ownfeed:problem:nothing-published", 503)

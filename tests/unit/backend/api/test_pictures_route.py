@@ -10,11 +10,11 @@ from backend.db.tables import MADE
 from backend.news.pictures.store import PicturedStory
 from protocol.pictures import PictureList, unpack_pictures
 from tests.doubles.picture_files import small_picture
-from tests.doubles.recall_app import running
+from tests.doubles.recall_app import running_server
 
 
 def test_picture_list_names_public_blobs_and_answers_304_when_unchanged(tmp_path: Path) -> None:
-    with running(tmp_path, news=40) as server:
+    with running_server(tmp_path, news=40) as server:
         pictures, pool = server.services.pictures, server.services.pool
         empty = server.client.get("/v1/pictures")
         assert PictureList.model_validate_json(empty.content).shards == ()

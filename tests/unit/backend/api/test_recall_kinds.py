@@ -13,7 +13,7 @@ from backend.popularity.estimate import SHARPNESS, log_popularity
 from backend.recall.posterior import code_weights
 from protocol.recall import RecallAnswer
 from protocol.server_timing import parse_server_timing
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import report
 
 REPORTS: dict[str, dict[str, Any]] = {
@@ -29,7 +29,7 @@ REPORTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("kinds"), news=600, pool_poll_sec=3_600) as started:
+    with running_server(tmp_path_factory.mktemp("kinds"), news=600, pool_poll_sec=3_600) as started:
         yield started
 
 

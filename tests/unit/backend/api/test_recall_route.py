@@ -11,7 +11,7 @@ import pytest
 
 from protocol.recall import RecallAnswer
 from protocol.server_timing import SERVER_STAGES, parse_server_timing
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import ENCODER, report
 
 URN = "urn:ownfeed:problem:"
@@ -20,7 +20,7 @@ KINDS = "one of 'basis_laplace', 'basis_l1', 'code', 'topics', 'subset', 'none'"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("server"), releases=7) as started:
+    with running_server(tmp_path_factory.mktemp("server"), releases=7) as started:
         yield started
 
 

@@ -15,7 +15,7 @@ from backend.browser_device.builds import DOMAIN, FILE, BuildHistory
 from backend.releases.errors import NothingPublished
 from backend.storage.object_store import LocalFolder
 from protocol.releases import SignedManifest
-from tests.doubles.recall_app import Running, running
+from tests.doubles.recall_app import Running, running_server
 
 ONE, TWO = "1" * 64, "2" * 64
 
@@ -26,7 +26,7 @@ def history(server: Running, folder: Path) -> BuildHistory:
 
 
 def test_build_list_is_signed_by_the_release_key_without_duplicates(tmp_path: Path) -> None:
-    with running(tmp_path, news=20) as server:
+    with running_server(tmp_path, news=20) as server:
         folder = tmp_path / "history"
         folder.mkdir()
         for build in (ONE, ONE, TWO, ONE):
@@ -48,7 +48,7 @@ def test_build_list_is_signed_by_the_release_key_without_duplicates(tmp_path: Pa
 def test_concurrently_noted_builds_are_both_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """During an upgrade one process has read the list while another writes it."""
     (folder := tmp_path / "history").mkdir()
-    with running(tmp_path / "data", news=0, releases=0) as server:
+    with running_server(tmp_path / "data", news=0, releases=0) as server:
         known, read, late_begins = BuildHistory._known, threading.Event(), threading.Event()
 
         def reading(history: BuildHistory) -> list[dict[str, str]]:
@@ -77,5 +77,5 @@ def test_concurrently_noted_builds_are_both_kept(tmp_path: Path, monkeypatch: py
 
 
 def test_before_the_first_release_there_is_no_key_to_sign_with(tmp_path: Path) -> None:
-    with running(tmp_path, news=0, releases=0) as server, pytest.raises(NothingPublished):
+    with running_server(tmp_path, news=0, releases=0) as server, pytest.raises(NothingPublished):
         history(server, tmp_path).signed()

@@ -17,7 +17,7 @@ from backend.measurements.frontier import NAME_HEIGHT, PUBLISHED_BY_POOL, drawn_
 from backend.measurements.published import published
 from tests.doubles.console_services import TOKEN, StandInServices
 from tests.doubles.measured_frontier import FRONTIER
-from tests.doubles.recall_app import running
+from tests.doubles.recall_app import running_server
 
 ROOT = Path(__file__).parents[4]
 HOME = "http://127.0.0.1:8400"
@@ -90,7 +90,7 @@ def test_record_in_another_format_counts_as_missing(cache: Path) -> None:
 
 
 def test_codebooks_are_listed_with_price_and_truth_probability(tmp_path: Path, cache: Path) -> None:
-    with running(tmp_path / "server", news=60, admin_token_file=tmp_path / "token") as server:
+    with running_server(tmp_path / "server", news=60, admin_token_file=tmp_path / "token") as server:
         token = (tmp_path / "token").read_text(encoding="utf-8").strip()
         server.client.cookies.set(cookie_name("testserver"), pass_of(token))
         text = server.client.get("/console/recall").text

@@ -42,7 +42,7 @@ DOUBLE = Path(__file__).parents[3] / "doubles" / "ray_in_process"
 
 @pytest.fixture
 def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayExecutor]:
-    """Return an executor of a cluster whose head is a listening port."""
+    """Yield an executor of a cluster whose head is a listening port."""
     monkeypatch.setenv("PYTHONPATH", str(DOUBLE))
     with socket.create_server(("127.0.0.1", 0)) as head:
         made = RayExecutor(f"127.0.0.1:{head.getsockname()[1]}")

@@ -246,7 +246,7 @@ def test_damaged_words_description_is_logged_and_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes
 ) -> None:
     (tmp_path / "words.json").write_bytes(damage)
-    assert word_source(tmp_path) is None, "so that they are prepared anew"
+    assert word_source(tmp_path) is None, "so that they are prepared again"
     assert word_model_shapes(tmp_path) is None
     assert "words.json can't be read" in caplog.text
 

@@ -49,7 +49,7 @@ def voted(*gains: float) -> list[WeightedSum]:
     ]
 
 
-def judged(vote: list[WeightedSum], first: list[WeightedSum]) -> Verdict:
+def verdict_of(vote: list[WeightedSum], first: list[WeightedSum]) -> Verdict:
     protection = COMPOSED["release_gate"].protection
     assert isinstance(protection, SecureSum)
     return judge_sums(MedianOfSums().join(vote, None), protection, tolerance=0.003, confidence=0.95, first=first)
@@ -69,7 +69,7 @@ def judged(vote: list[WeightedSum], first: list[WeightedSum]) -> Verdict:
 def test_first_negative_vote_orders_a_second_vote_but_no_rollback(gains: tuple[float, ...], doubted: bool) -> None:
     """Regression: three malicious devices in three groups of five and the noise of a fourth rolled a release back (the
     second)."""
-    verdict = judged(voted(*gains), [])
+    verdict = verdict_of(voted(*gains), [])
     assert (verdict.falls, verdict.doubted) == (False, doubted)
 
 
@@ -90,7 +90,7 @@ def test_first_negative_vote_orders_a_second_vote_but_no_rollback(gains: tuple[f
 def test_two_votes_need_four_of_five_groups_to_decline(
     first: tuple[float, ...], second: tuple[float, ...], falls: bool
 ) -> None:
-    verdict = judged(voted(*second), voted(*first))
+    verdict = verdict_of(voted(*second), voted(*first))
     assert (verdict.falls, verdict.doubted) == (falls, False)
     assert verdict.devices == 12 * (len(first) + len(second))
 
@@ -114,8 +114,8 @@ def taken_back(gain: float, malicious: int, sign: float) -> tuple[float, float]:
             votes.append(gains)
         error = WIDENED * deviation * np.sqrt(12 / 60)
         by_one += int(np.median(votes[0]) < -max(0.1, 1.645 * error) and (votes[0] < -0.1).sum() >= 4)
-        if judged(voted(*votes[0]), []).doubted:
-            by_two += judged(voted(*votes[1]), voted(*votes[0])).falls
+        if verdict_of(voted(*votes[0]), []).doubted:
+            by_two += verdict_of(voted(*votes[1]), voted(*votes[0])).falls
     return by_one / cases, by_two / cases
 
 

@@ -115,7 +115,7 @@ def test_shipped_step_equals_the_pooled_gradient_up_to_clipping_and_rounding(
     mean = Aggregate.of_opened(layout.sums(run_sum(server, devices, {}).vector)).mean()
 
     weights = np.minimum(1.0, protection.clip / np.array(lengths))
-    wanted_news, wanted = weighed(news, user, people, weights)
+    wanted_news, wanted = weighted_gradients(news, user, people, weights)
     limit = 2.0 ** -(protection.fraction_bits + 1) + FLOAT32 * max(np.abs(each).max() for each in wanted.values())
     assert mean.keys() == wanted.keys()
     for name, each in wanted.items():
@@ -129,12 +129,12 @@ def test_shipped_step_equals_the_pooled_gradient_up_to_clipping_and_rounding(
         assert np.abs(stepped[name] - each).max() <= 60 * limit, name
     assert max(np.abs(each).max() for each in wanted_news.values()) > 120 * limit, "another gradient would show"
 
-    _, whole = weighed(news, user, people, np.ones(len(people)))
+    _, whole = weighted_gradients(news, user, people, np.ones(len(people)))
     apart = max(np.abs(mean[name] - each).max() for name, each in whole.items())
     assert (apart > 10 * limit) == loud == bool((weights < 1).any()), (lengths, "what the clip does is this")
 
 
-def weighed(
+def weighted_gradients(
     news: UpperEncoder, user: torch.nn.Module, people: list[ReaderSamples], weights: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return end-to-end gradients of sum_u w_u n_u L_u / sum_u n_u: of the news model, and by an update's names."""

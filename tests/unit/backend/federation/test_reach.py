@@ -33,7 +33,7 @@ def least_kept(coordinates: int) -> float:
     return 1 - 1 / math.sqrt(8 * coordinates) - 1 / coordinates
 
 
-def kept(honest: Vector, seen: Vector) -> tuple[float, float]:
+def kept_share(honest: Vector, seen: Vector) -> tuple[float, float]:
     """Return the share of `honest` [d] that the rows of `seen` [n, d] keep on average, and its standard error."""
     shares = seen @ honest / (honest @ honest)
     return float(shares.mean()), float(shares.std() / math.sqrt(len(shares)))
@@ -62,11 +62,13 @@ def test_projection_keeps_at_least_the_proven_share_of_an_honest_mean(coordinate
     rng, draws = np.random.default_rng(1), 2_000_000 // coordinates
     drawn = honest + rng.normal(scale=deviation, size=(draws, coordinates))
     limit = reach(PROTECTION.clip, deviation**2, coordinates)
-    share, error = kept(honest, drawn * np.minimum(1, limit / np.linalg.norm(drawn, axis=1))[:, None])
+    share, error = kept_share(honest, drawn * np.minimum(1, limit / np.linalg.norm(drawn, axis=1))[:, None])
     assert least_kept(coordinates) - ERRORS * error <= share <= 1 + ERRORS * error
     assert error < 0.02
     if noise > 1:
-        short, error = kept(honest, drawn * np.minimum(1, PROTECTION.clip / np.linalg.norm(drawn, axis=1))[:, None])
+        short, error = kept_share(
+            honest, drawn * np.minimum(1, PROTECTION.clip / np.linalg.norm(drawn, axis=1))[:, None]
+        )
         assert short + ERRORS * error < 0.25, "regression: projected onto the clip itself, little of it is left"
 
 
@@ -74,11 +76,11 @@ def test_projection_keeps_at_least_the_proven_share_of_an_honest_mean(coordinate
 def test_bound_on_joined_sums_keeps_more_of_an_honest_mean_than_the_clip_would(norm: float) -> None:
     honest, rng = pointing(norm, NUMBERS, 2), np.random.default_rng(3)
     joined = [MedianOfSums().join(sums_of(honest, rng), PROTECTION.clip, SHARE).mean() for _ in range(2_000)]
-    share, error = kept(honest, np.stack([each["g.w"] for each in joined]))
+    share, error = kept_share(honest, np.stack([each["g.w"] for each in joined]))
     assert least_kept(NUMBERS) - ERRORS * error <= share <= 1 + ERRORS * error
     assert error < 0.01
     before = [within_ball(each, PROTECTION.clip)["g.w"] for each in joined]
-    share, error = kept(honest, np.stack(before))
+    share, error = kept_share(honest, np.stack(before))
     assert share + ERRORS * error < 0.6
 
 

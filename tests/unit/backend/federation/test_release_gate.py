@@ -170,9 +170,9 @@ def test_worse_release_is_rolled_back_under_noise_with_a_status(
 class ForgesInRoundTwo(ForgingTransport):
     """Adds to its gain in the first vote of the gate, by default more than any device may."""
 
-    def __init__(self, network: httpx.BaseTransport, reported: int = 2**30) -> None:
+    def __init__(self, network: httpx.BaseTransport, gain: int = 2**30) -> None:
         super().__init__(network)
-        self.adds = np.array([reported, 0, 0, 0])
+        self.adds = np.array([gain, 0, 0, 0])
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         self.added = self.adds if request.url.path.startswith("/v1/rounds/round-2/") else None
@@ -233,7 +233,7 @@ def test_malicious_votes_do_not_roll_back_a_good_release(world: GatedRounds) -> 
     """Regression: five of twelve, who are in at least two groups of three, voted every release down."""
     for attacker in world.devices[:5]:
         attacker.stop()
-        attacker.transport = ForgesInRoundTwo(attacker.transport, reported=-(2**16))
+        attacker.transport = ForgesInRoundTwo(attacker.transport, gain=-(2**16))
         attacker.start()
     _, first, second = world.run("alike", minimum=3)
 

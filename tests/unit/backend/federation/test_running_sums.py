@@ -23,18 +23,18 @@ from backend.storage.object_store import LocalFolder
 from protocol.ring import RingVector, ring_dtype
 from protocol.secagg import SumTerms
 from tests.doubles.secure_sums import SumDevice, plain_sum, random_vector, terms
-from tests.unit.backend.federation.test_secagg_store import NAME, SumStoreRig, answer, brought_to, deliver, rig
+from tests.unit.backend.federation.test_secagg_store import NAME, SumStoreRig, answer, deliver, rig, sum_at_stage
 
 __all__ = ["rig"]
 TERMS = terms(3, length=40)
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> RunningSums:
+def running_sums(tmp_path: Path) -> RunningSums:
     return RunningSums(LocalFolder(tmp_path / "sums"))
 
 
-def kept(running: RunningSums) -> tuple[str, RingVector]:
+def keep_sum(running: RunningSums) -> tuple[str, RingVector]:
     total = random_vector(40)
     name = running.keep(total)
     running.hold(name, total)
@@ -57,7 +57,7 @@ def opened_equals_numpys(rig: SumStoreRig, devices: list, members: int) -> bool:
 
 
 def test_commit_refused_by_a_full_disk_leaves_no_sum_and_a_retry_is_counted(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
 
     def refuse(connection: Connection) -> None:
@@ -76,7 +76,7 @@ def test_commit_refused_by_a_full_disk_leaves_no_sum_and_a_retry_is_counted(rig:
 
 def test_folder_sync_failure_leaves_no_orphaned_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: only completely stored files were removed, but a file has its name before its folder is synced."""
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
 
     def refuse(folder: Path) -> None:
@@ -92,48 +92,50 @@ def test_folder_sync_failure_leaves_no_orphaned_sum(rig: SumStoreRig, monkeypatc
     assert opened_equals_numpys(rig, devices, 4)
 
 
-def test_failed_write_does_not_replace_an_existing_sum(running: RunningSums, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_does_not_replace_an_existing_sum(
+    running_sums: RunningSums, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A vector of nothing but zeros leaves a sum as it was."""
-    name, total = kept(running)
+    name, total = keep_sum(running_sums)
     monkeypatch.setattr(durable_files, "sync_folder", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
     with pytest.raises(OSError, match="No space left"):
-        running.keep(total)
-    assert (running.read(name, TERMS) == total).all()
+        running_sums.keep(total)
+    assert (running_sums.read(name, TERMS) == total).all()
 
 
-def test_running_sum_in_memory_is_taken_once_and_only_by_its_name(running: RunningSums) -> None:
-    name, total = kept(running)
-    other = running.keep(np.zeros(40, dtype=total.dtype))
-    assert (running.take(other, TERMS) == 0).all(), "another worker has stored that one since"
-    assert running.take(name, TERMS) is not total, "what was passed over is no longer held"
-    name, total = kept(running)
-    assert running.take(name, TERMS) is total
-    again = running.take(name, TERMS)
+def test_running_sum_in_memory_is_taken_once_and_only_by_its_name(running_sums: RunningSums) -> None:
+    name, total = keep_sum(running_sums)
+    other = running_sums.keep(np.zeros(40, dtype=total.dtype))
+    assert (running_sums.take(other, TERMS) == 0).all(), "another worker has stored that one since"
+    assert running_sums.take(name, TERMS) is not total, "what was passed over is no longer held"
+    name, total = keep_sum(running_sums)
+    assert running_sums.take(name, TERMS) is total
+    again = running_sums.take(name, TERMS)
     assert again is not total, "somebody else adds to it"
     assert (again == total).all()
 
 
-def test_sum_is_opened_from_storage_not_from_memory(running: RunningSums, tmp_path: Path) -> None:
-    name, total = kept(running)
+def test_sum_is_opened_from_storage_not_from_memory(running_sums: RunningSums, tmp_path: Path) -> None:
+    name, total = keep_sum(running_sums)
     damage(tmp_path / "sums")
     with pytest.raises(SumFailed, match="damaged"):
-        running.read(name, TERMS)
-    assert (running.take(name, TERMS) == total).all(), "the next vector mends it"
+        running_sums.read(name, TERMS)
+    assert (running_sums.take(name, TERMS) == total).all(), "the next vector mends it"
 
 
-def test_running_sums_with_equal_contents_are_separate_objects(running: RunningSums) -> None:
+def test_running_sums_with_equal_contents_are_separate_objects(running_sums: RunningSums) -> None:
     """Regression: the name was the hash alone."""
     total = random_vector(40)
-    first, second = running.keep(total), running.keep(total)
-    assert running.remove(first)
-    assert (running.read(second, TERMS) == total).all()
+    first, second = running_sums.keep(total), running_sums.keep(total)
+    assert running_sums.remove(first)
+    assert (running_sums.read(second, TERMS) == total).all()
     with pytest.raises(SumFailed, match="missing"):
-        running.read(first, TERMS)
+        running_sums.read(first, TERMS)
 
 
 def test_equal_vectors_in_two_running_sums_leave_both_correct(rig: SumStoreRig) -> None:
     """Regression: the name was the hash alone, so the next vector of one sum took the other's object."""
-    store, first = brought_to(rig, "masked")
+    store, first = sum_at_stage(rig, "masked")
     others = [SumDevice.new(n, terms(4, length=40, round="round-2"), random_vector(40)) for n in range(4)]
     store.begin(others[0].state.terms, stage_sec=60.0)
     for device in others:
@@ -155,7 +157,7 @@ def test_equal_vectors_in_two_running_sums_leave_both_correct(rig: SumStoreRig) 
 
 
 def test_alternating_workers_sum_exactly(rig: SumStoreRig) -> None:
-    first, devices = brought_to(rig, "masked", cohort=6)
+    first, devices = sum_at_stage(rig, "masked", cohort=6)
     second = rig.store()
     for number, device in enumerate(devices):
         assert deliver((first, first, second)[number % 3], device) is False
@@ -163,7 +165,7 @@ def test_alternating_workers_sum_exactly(rig: SumStoreRig) -> None:
 
 
 def test_vector_of_a_rolled_back_message_is_in_no_sum(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
 
     def undone(_: Connection, __: str) -> None:
@@ -179,7 +181,7 @@ def test_vector_of_a_rolled_back_message_is_in_no_sum(rig: SumStoreRig) -> None:
 
 def test_truncated_vector_is_in_no_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if the sum to which half of the vector was added is kept: the next vector would be added to it."""
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
     whole = exchange._read_blocks
 
@@ -214,7 +216,7 @@ def test_vector_of_any_length_is_added_in_chunks(tmp_path: Path, bits: int, leng
 
 
 def test_damaged_running_sum_is_never_opened_wrongly(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
     damage(rig.folder / "sums")
     with pytest.raises(SumFailed, match="damaged"):
@@ -226,7 +228,7 @@ def test_damaged_running_sum_is_never_opened_wrongly(rig: SumStoreRig) -> None:
 
 def test_repeated_vector_does_not_touch_the_running_sum(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression: each copy wrote the whole sum again, and the next vector read it from the storage."""
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
     asked: list[str] = []
     put, read_into = LocalFolder.put, LocalFolder.read_into
@@ -253,7 +255,7 @@ def test_repeated_vector_after_the_end_is_answered_with_the_stage(
     rig: SumStoreRig,
 ) -> None:
     """Regression: between removing the running sum and updating its row, the answer was that the sum had failed."""
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     for device in devices:
         deliver(store, device)
     payload = devices[0].payload or b""

@@ -143,7 +143,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SeamRound
         yield world
 
 
-def opened(world: SeamRounds, name: str) -> RoundStatus:
+def open_round(world: SeamRounds, name: str) -> RoundStatus:
     return world.backend.coordinator.open_round(name, cohort=DEVICES, cohort_minimum=2, seconds=60.0)
 
 
@@ -152,7 +152,7 @@ def expected(world: SeamRounds, marks: list[float]) -> list[float]:
 
 
 def test_sum_can_be_opened_and_concluded_without_publishing_a_release(world: SeamRounds) -> None:
-    status = opened(world, "adding")
+    status = open_round(world, "adding")
     world.let_all_work()
 
     assert (status.task, status.follows) == ("hold", None)
@@ -167,7 +167,7 @@ def test_sum_can_be_opened_and_concluded_without_publishing_a_release(world: Sea
 
 
 def test_local_noise_is_charged_by_the_number_of_coordinates_of_the_task(world: SeamRounds) -> None:
-    opened(world, "adding_clear")
+    open_round(world, "adding_clear")
     world.let_all_work(2)
 
     assert (world.status().state, world.status().published) == ("applied", None)
@@ -177,7 +177,7 @@ def test_local_noise_is_charged_by_the_number_of_coordinates_of_the_task(world: 
 
 
 def test_conclusion_of_a_round_orders_the_next_round_with_its_results(world: SeamRounds) -> None:
-    opened(world, "adding_twice")
+    open_round(world, "adding_twice")
     world.let_all_work(30)
 
     assert world.status(1).state == world.status(2).state == "applied"
@@ -189,7 +189,7 @@ def test_conclusion_of_a_round_orders_the_next_round_with_its_results(world: Sea
 def test_server_killed_after_a_conclusion_neither_loses_nor_repeats_the_follow_up(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(world, "adding_twice")
+    open_round(world, "adding_twice")
 
     def killed(*_: object) -> None:
         raise Killed
@@ -201,7 +201,7 @@ def test_server_killed_after_a_conclusion_neither_loses_nor_repeats_the_follow_u
             world.let_all_work()
     assert world.status().state == "applied"
     with pytest.raises(RoundUnderWay, match="round-1"):
-        opened(world, "adding")
+        open_round(world, "adding")
     for _ in range(2):
         world.restart()
         world.backend.coordinator.step()
@@ -213,7 +213,7 @@ def test_server_killed_after_a_conclusion_neither_loses_nor_repeats_the_follow_u
 def test_server_killed_during_a_conclusion_leaves_no_facts_and_no_follow_up(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(world, "adding_twice")
+    open_round(world, "adding_twice")
     with monkeypatch.context() as patch:
 
         def killed(**_: object) -> FollowUpRow:
@@ -231,7 +231,7 @@ def test_server_killed_during_a_conclusion_leaves_no_facts_and_no_follow_up(
 
 
 def test_impossible_follow_up_is_dropped_with_a_reason(world: SeamRounds) -> None:
-    opened(world, "adding_nonsense")
+    open_round(world, "adding_nonsense")
     world.let_all_work()
 
     with reading_session(world.backend.engine) as session:
@@ -239,7 +239,7 @@ def test_impossible_follow_up_is_dropped_with_a_reason(world: SeamRounds) -> Non
         assert follow_up.opened is None
         assert follow_up.reason is not None
         assert "other systems" in follow_up.reason
-    opened(world, "adding")
+    open_round(world, "adding")
 
 
 def test_device_declines_a_round_whose_blobs_are_missing_or_too_large(
@@ -251,7 +251,7 @@ def test_device_declines_a_round_whose_blobs_are_missing_or_too_large(
             return Plan({"held": (4,)}, {"marks": BlobRef(sha256="0" * 64, size_bytes=10)})
 
     monkeypatch.setitem(COMPOSED, "lost", SystemSpec(name="lost", task="hold", protection=EXACT, strategy=Lost()))
-    opened(world, "lost")
+    open_round(world, "lost")
     outcome = world.devices[0].trainer.step()
     assert outcome.state == "declined"
     assert "'marks' of the round can't be had" in str(outcome.why)
@@ -270,7 +270,7 @@ def test_device_declines_a_round_whose_update_does_not_match_its_task(
             return Plan({"held": (5,)}, Adding().plan(system, context).materials)
 
     monkeypatch.setitem(COMPOSED, "wider", SystemSpec(name="wider", task="hold", protection=EXACT, strategy=Wider()))
-    opened(world, "wider")
+    open_round(world, "wider")
     outcome = world.devices[0].trainer.step()
 
     assert outcome.state == "declined"
@@ -288,7 +288,7 @@ def test_empty_or_oversized_plan_is_refused(
 
     monkeypatch.setitem(COMPOSED, "odd", SystemSpec(name="odd", task="hold", protection=EXACT, strategy=Odd()))
     with pytest.raises(RoundImpossible, match="system is out of range"):
-        opened(world, "odd")
+        open_round(world, "odd")
 
 
 def test_round_publishes_weights_of_several_models_and_rows_at_once(
@@ -315,7 +315,7 @@ def test_round_publishes_weights_of_several_models_and_rows_at_once(
 
     spec = SystemSpec(name="rewriting", task="hold", protection=EXACT, strategy=Rewriting())
     monkeypatch.setitem(COMPOSED, "rewriting", spec)
-    opened(world, "rewriting")
+    open_round(world, "rewriting")
     before = world.backend.releases.require_current()
     world.let_all_work()
     store = world.backend.releases

@@ -17,35 +17,35 @@ from protocol.secagg import Complaints, SharedKeys
 from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, plain_sum, terms
 
 
-def received(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]]:
+def complaints_of(members: int, **accused: Collection[int]) -> dict[int, tuple[int, ...]]:
     """Return everybody's complaints: by 'of_N', whom N accuses."""
     return {member: tuple(accused.get(f"of_{member}", ())) for member in range(1, members + 1)}
 
 
 def test_single_complaint_excludes_both_members() -> None:
-    assert judge(received(10, of_3=[7]), 1) == ComplaintVerdict(frozenset({3, 7}))
+    assert judge(complaints_of(10, of_3=[7]), 1) == ComplaintVerdict(frozenset({3, 7}))
 
 
 def test_member_with_many_complaints_is_excluded_as_malicious() -> None:
-    assert judge(received(10, of_3=[7], of_4=[7]), 1) == ComplaintVerdict(frozenset({7}), frozenset({7}))
-    assert judge(received(20, of_3=[7], of_4=[7]), 2) == ComplaintVerdict(frozenset({3, 7})), (
+    assert judge(complaints_of(10, of_3=[7], of_4=[7]), 1) == ComplaintVerdict(frozenset({7}), frozenset({7}))
+    assert judge(complaints_of(20, of_3=[7], of_4=[7]), 2) == ComplaintVerdict(frozenset({3, 7})), (
         "two may be malicious together"
     )
 
 
 def test_member_complaining_too_often_is_excluded_as_malicious() -> None:
-    assert judge(received(10, of_3=[1, 2, 4]), 1) == ComplaintVerdict(frozenset({3}), frozenset({3}))
+    assert judge(complaints_of(10, of_3=[1, 2, 4]), 1) == ComplaintVerdict(frozenset({3}), frozenset({3}))
 
 
 def test_complaint_about_a_member_that_dropped_out_has_no_effect() -> None:
-    said = received(10, of_3=[7])
+    said = complaints_of(10, of_3=[7])
     del said[7]
     assert judge(said, 1) == ComplaintVerdict()
 
 
 def test_too_many_malicious_members_leave_all_unnamed() -> None:
     everybody = range(1, 11)
-    verdict = judge(received(10, of_1=[n for n in everybody if n != 1], of_2=[n for n in everybody if n != 2]), 1)
+    verdict = judge(complaints_of(10, of_1=[n for n in everybody if n != 1], of_2=[n for n in everybody if n != 2]), 1)
     assert verdict.malicious == frozenset()
 
 
@@ -55,7 +55,7 @@ def test_too_many_bad_box_senders_exclude_no_honest_member() -> None:
 
 
 def test_without_complaints_all_members_stay() -> None:
-    assert judge(received(5), 1) == judge({}, 1) == ComplaintVerdict()
+    assert judge(complaints_of(5), 1) == judge({}, 1) == ComplaintVerdict()
 
 
 ATTACKS: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
@@ -71,7 +71,7 @@ ATTACKS: Mapping[str, Callable[[int, int, set[int]], set[tuple[int, int]]]] = {
 def test_complaints_from_three_members_on_one_machine_blame_no_honest_member() -> None:
     """Regression: 3 malicious members are more than k = 2, so each of their two victims was blamed and they stayed."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
-    said = received(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
+    said = complaints_of(12, of_1=[4, 5], of_2=[4, 5], of_3=[4, 5])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 2, 4, 5}))
     assert judge(said, 2).malicious == {4, 5}, (
         "the same where each has an address of its own: more than k malicious members"
@@ -81,15 +81,15 @@ def test_complaints_from_three_members_on_one_machine_blame_no_honest_member() -
 def test_machine_whose_members_accuse_one_victim_each_is_identified() -> None:
     """Regression: three pairs were excluded, and nobody identified."""
     sources = Sources(dict.fromkeys((1, 2, 3), "one address"))
-    verdict = judge(received(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
+    verdict = judge(complaints_of(12, of_1=[4], of_2=[5], of_3=[6]), 2, sources)
     assert verdict == ComplaintVerdict(frozenset({1, 2, 3}), frozenset({1, 2, 3}))
 
 
 def test_honest_members_behind_one_address_count_once_and_stay_unnamed() -> None:
     sources = Sources(dict.fromkeys((4, 5, 6), "one address"))
-    said = received(12, of_4=[1], of_5=[1], of_6=[1])
+    said = complaints_of(12, of_4=[1], of_5=[1], of_6=[1])
     assert judge(said, 2, sources) == ComplaintVerdict(frozenset({1, 4}))
-    assert judge(received(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).malicious == frozenset()
+    assert judge(complaints_of(12, of_1=[4, 5, 6], of_2=[4, 5, 6]), 2, sources).malicious == frozenset()
 
 
 def test_false_complaints_from_few_addresses_blame_no_other_address() -> None:
@@ -105,21 +105,21 @@ def test_false_complaints_from_few_addresses_blame_no_other_address() -> None:
             (o, attacker) for attacker in gang for o in honest
         ]
         complaints_made = set(draw.sample(pairs, draw.randint(0, len(pairs))))
-        verdict = judge(reported(n, complaints_made), limit, sources)
-        assert sources.of(verdict.malicious) <= sources.of(gang), "an address without a liar is named"
+        verdict = judge(complaints_by_member(n, complaints_made), limit, sources)
+        assert sources.of(verdict.malicious) <= sources.of(gang), "an address without a malicious member is blamed"
         assert len({one for one in verdict.left_out - gang if one not in blamed}) <= len(gang)
         assert all(one in verdict.left_out or other in verdict.left_out for one, other in complaints_made), (
             "a pair that accused each other remains"
         )
 
 
-def reported(n: int, made: set[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+def complaints_by_member(n: int, made: set[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
     return {one: tuple(sorted(other for by, other in made if by == one)) for one in range(1, n + 1)}
 
 
 def check_bounds(n: int, limit: int, gang: set[int], made: set[tuple[int, int]]) -> None:
-    verdict = judge(reported(n, made), limit)
-    assert verdict.malicious <= gang, "an honest member is named a liar"
+    verdict = judge(complaints_by_member(n, made), limit)
+    assert verdict.malicious <= gang, "an honest member is blamed"
     assert len(verdict.left_out - gang) <= len(gang), "more honest members are left out than there are malicious ones"
     assert all(one in verdict.left_out or other in verdict.left_out for one, other in made), (
         "a pair that accused each other remains"

@@ -12,7 +12,7 @@ from backend.federation.secagg.messages import InMemoryMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
 from protocol.secagg import RevealedShare, RevealedShares, SharedKeys
 from protocol.shamir import PRIME, split
-from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, restored, terms
+from tests.doubles.secure_sums import SumDevice, answer, cohort, deliver, restarted_server, terms
 
 THRESHOLD = 7
 
@@ -35,7 +35,7 @@ def test_too_many_false_shares_reconstruct_no_secret() -> None:
     assert decode(shares | {1: 3, 5: 1, 9: 2}, THRESHOLD) is None
 
 
-def answered(
+def sum_at_its_end(
     size: int,
     false_seeds: frozenset[int],
     false_shares: frozenset[int],
@@ -62,7 +62,7 @@ def answered(
             server.close()
     assert isinstance(server.messages, InMemoryMessages)
     server.messages.places |= dict.fromkeys(server.messages.pseudonyms(crowd), "one address")
-    return restored(server)
+    return restarted_server(server)
 
 
 def forge_seed_of(server: SecureSumServer, device: SumDevice) -> None:
@@ -86,7 +86,7 @@ ALL = frozenset(range(1, 13))
 
 @pytest.mark.parametrize("malicious", [frozenset({4}), frozenset({1, 12})])
 def test_member_with_a_false_seed_commitment_is_identified_despite_false_answers(malicious: frozenset[int]) -> None:
-    server = answered(12, malicious, frozenset({2, 3}), ALL)
+    server = sum_at_its_end(12, malicious, frozenset({2, 3}), ALL)
     pseudonyms = server.messages.pseudonyms(malicious)
     with pytest.raises(SumFailed, match="false"):
         server.open()
@@ -94,12 +94,15 @@ def test_member_with_a_false_seed_commitment_is_identified_despite_false_answers
 
 
 def test_holders_of_false_shares_cannot_get_an_honest_member_blamed() -> None:
-    server = answered(12, NOBODY, frozenset({2, 3}), frozenset({7}))
+    server = sum_at_its_end(12, NOBODY, frozenset({2, 3}), frozenset({7}))
     assert server.open().survivors == tuple(range(1, 13))
 
 
 def test_too_many_malicious_members_stay_unnamed() -> None:
-    for server in (answered(12, NOBODY, frozenset(range(1, 7)), ALL), answered(12, frozenset({1, 2, 3}), NOBODY, ALL)):
+    for server in (
+        sum_at_its_end(12, NOBODY, frozenset(range(1, 7)), ALL),
+        sum_at_its_end(12, frozenset({1, 2, 3}), NOBODY, ALL),
+    ):
         with pytest.raises(SumFailed, match="false"):
             server.open()
         assert (server.record.by_members, server.record.malicious) == (True, ())
@@ -115,12 +118,12 @@ def test_three_false_shares_from_one_machine_cannot_fail_a_sum(
 ) -> None:
     """Regression: at the thresholds of mode active three false shares are more than the k that can be corrected. The
     sums failed, and of 13 and of 15 members the two victims were blamed."""
-    opened = answered(size, NOBODY, THREE, about, crowd=THREE, threshold=threshold).open()
+    opened = sum_at_its_end(size, NOBODY, THREE, about, crowd=THREE, threshold=threshold).open()
     assert opened.survivors == tuple(range(1, size + 1))
 
 
 def test_malicious_machine_is_identified_with_all_its_members() -> None:
-    server = answered(12, THREE, THREE, ALL, THREE)
+    server = sum_at_its_end(12, THREE, THREE, ALL, THREE)
     named = server.messages.pseudonyms(THREE)
     with pytest.raises(SumFailed, match="false"):
         server.open()
@@ -130,7 +133,7 @@ def test_malicious_machine_is_identified_with_all_its_members() -> None:
 def test_machine_holding_all_spare_shares_cannot_be_identified() -> None:
     """Six of twelve members share one address: without them too few are left to identify the malicious ones."""
     six = frozenset(range(1, 7))
-    server = answered(12, frozenset({9}), NOBODY, NOBODY, six)
+    server = sum_at_its_end(12, frozenset({9}), NOBODY, NOBODY, six)
     with pytest.raises(SumFailed, match="false"):
         server.open()
     assert (server.record.by_members, server.record.malicious) == (True, ())

@@ -11,7 +11,17 @@ import pytest
 
 from backend.federation.errors import SumFailed
 from backend.federation.secagg.secure_sum import SecureSumServer
-from tests.doubles.secure_sums import STAGES, SumDevice, answer, cohort, deliver, plain_sum, restored, run_sum, terms
+from tests.doubles.secure_sums import (
+    STAGES,
+    SumDevice,
+    answer,
+    cohort,
+    deliver,
+    plain_sum,
+    restarted_server,
+    run_sum,
+    terms,
+)
 
 
 def subsets(places: Collection[int]) -> Iterator[tuple[int, ...]]:
@@ -36,7 +46,7 @@ class Patterns:
     ) -> None:
         stage = self.stages[depth]
         for alive in subsets(devices):
-            fork = restored(server)
+            fork = restarted_server(server)
             left = {place: devices[place].revived() for place in alive}
             for device in left.values():
                 assert device.state.stage == stage

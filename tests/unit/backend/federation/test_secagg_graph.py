@@ -25,7 +25,7 @@ from protocol.secagg import (
     alive_bits,
     choose_neighbourhood,
 )
-from tests.doubles.secure_sums import answer, cohort, deliver, plain_sum, run_sum, terms, until
+from tests.doubles.secure_sums import answer, cohort, deliver, plain_sum, run_sum, run_until, terms
 
 
 def connected(graph: Mapping[int, tuple[int, ...]], left: Collection[int]) -> bool:
@@ -183,7 +183,7 @@ def test_sparse_sum_of_a_hundred_is_exact_despite_dropouts(mode: str) -> None:
 
 
 def test_invalid_signature_is_refused_by_server_and_device() -> None:
-    server, devices = until("masked", size=SPARSE_FROM, graph="sparse")
+    server, devices = run_until("masked", size=SPARSE_FROM, graph="sparse")
     for device in devices:
         device.receive(answer(server, device))
     context = server.record.terms.digest()

@@ -86,7 +86,7 @@ def answer(store: SecureSumStore, device: SumDevice, round_name: str = NAME) -> 
     return ask[device.state.stage](round_name, device.pseudonym)
 
 
-def brought_to(rig: SumStoreRig, stage: str, cohort: int = 4) -> tuple[SecureSumStore, list[SumDevice]]:
+def sum_at_stage(rig: SumStoreRig, stage: str, cohort: int = 4) -> tuple[SecureSumStore, list[SumDevice]]:
     store, devices = rig.begun(cohort)
     stages = ("keys", "shares", "complaints", "masked", "unmask")
     for _ in stages[: stages.index(stage)]:
@@ -126,7 +126,7 @@ def test_server_killed_after_every_message_opens_the_exact_sum_once(rig: SumStor
 
 
 def test_sum_whose_opening_was_rolled_back_can_still_be_opened(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "unmask")
+    store, devices = sum_at_stage(rig, "unmask")
     for device in devices:
         deliver(store, device)
 
@@ -141,7 +141,7 @@ def test_sum_whose_opening_was_rolled_back_can_still_be_opened(rig: SumStoreRig)
 
 
 def test_storage_failure_after_the_commit_keeps_the_receipt(rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
 
     def down(*_: object) -> None:
         raise StorageUnavailable("ConnectTimeoutError")
@@ -164,7 +164,7 @@ def test_storage_failure_after_the_commit_keeps_the_receipt(rig: SumStoreRig, mo
 def test_kill_between_a_sums_file_and_its_commit_counts_the_vector_once(
     rig: SumStoreRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
 
     def killed(path: Path, content: bytes) -> None:
@@ -186,7 +186,7 @@ def test_kill_between_a_sums_file_and_its_commit_counts_the_vector_once(
 
 
 def test_leftovers_of_a_kill_are_deleted_after_an_hour(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
     for name in ("old.coming", "young.coming", "old.sum"):
         path = rig.folder / "sums" / name
@@ -200,7 +200,7 @@ def test_leftovers_of_a_kill_are_deleted_after_an_hour(rig: SumStoreRig) -> None
 
 
 def test_stage_ends_when_complete_or_at_its_deadline(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked", cohort=5)
+    store, devices = sum_at_stage(rig, "masked", cohort=5)
     for device in devices[1:]:
         deliver(store, device)
     assert store.stages.step(NAME) == "masked"
@@ -225,7 +225,7 @@ def test_stage_ends_if_the_clock_was_set_back_by_over_five_minutes(rig: SumStore
         with writing_session(rig.engine) as session:
             store.begin_within(session, terms(4), stage_sec=60.0, keys_sec=60.0 * times_beside_keys(terms(4)))
     else:
-        store, _ = brought_to(rig, stage)
+        store, _ = sum_at_stage(rig, stage)
     rig.clock.go_on(-299.0)
     assert not store.stages.poll(NAME).is_due
     rig.clock.go_on(-2.0)
@@ -233,7 +233,7 @@ def test_stage_ends_if_the_clock_was_set_back_by_over_five_minutes(rig: SumStore
 
 
 def test_sum_with_too_few_devices_at_a_deadline_fails_with_a_reason(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked", cohort=5)
+    store, devices = sum_at_stage(rig, "masked", cohort=5)
     for device in devices[:2]:
         deliver(store, device)
     rig.clock.go_on(120.0)
@@ -248,7 +248,7 @@ def test_sum_with_too_few_devices_at_a_deadline_fails_with_a_reason(rig: SumStor
 
 
 def test_sum_with_too_few_shares_at_the_deadline_is_not_opened(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "unmask", cohort=5)
+    store, devices = sum_at_stage(rig, "unmask", cohort=5)
     for device in devices[:2]:
         deliver(store, device)
     rig.clock.go_on(60.0)
@@ -260,7 +260,7 @@ def test_sum_with_too_few_shares_at_the_deadline_is_not_opened(rig: SumStoreRig)
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 def test_running_sum_lost_on_disk_fails_the_sum(rig: SumStoreRig, harm: str) -> None:
-    store, devices = brought_to(rig, "unmask")
+    store, devices = sum_at_stage(rig, "unmask")
     for device in devices:
         deliver(store, device)
     for file in (rig.folder / "sums").glob("*.sum"):
@@ -271,7 +271,7 @@ def test_running_sum_lost_on_disk_fails_the_sum(rig: SumStoreRig, harm: str) -> 
 
 
 def test_refused_vector_leaves_no_file_or_trace(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     payload = devices[0].payload or b""
     for wrong in (payload + b"x", payload[:-1]):
         with pytest.raises(SumMessageRefused):
@@ -282,7 +282,7 @@ def test_refused_vector_leaves_no_file_or_trace(rig: SumStoreRig) -> None:
 
 
 def test_many_devices_at_once_are_each_counted_once(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked", cohort=8)
+    store, devices = sum_at_stage(rig, "masked", cohort=8)
     failures: list[BaseException] = []
 
     def upload(device: SumDevice) -> None:
@@ -307,7 +307,7 @@ def test_many_devices_at_once_are_each_counted_once(rig: SumStoreRig) -> None:
 
 
 def test_rows_and_files_never_hold_a_single_devices_vector(rig: SumStoreRig) -> None:
-    store, devices = brought_to(rig, "masked")
+    store, devices = sum_at_stage(rig, "masked")
     for device in devices:
         deliver(store, device)
         held = b"".join(path.read_bytes() for path in rig.folder.rglob("*") if path.is_file())

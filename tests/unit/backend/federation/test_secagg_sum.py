@@ -30,7 +30,7 @@ from tests.doubles.secure_sums import (
     cohort,
     deliver,
     plain_sum,
-    restored,
+    restarted_server,
     run_sum,
     terms,
 )
@@ -51,7 +51,7 @@ class TableStream:
 
 @pytest.fixture
 def worked_masks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return the specification's masks instead of random ones: b_u by member, s_uv by pair."""
+    """Use the specification's masks instead of random ones: b_u by member, s_uv by pair."""
     own = iter(bytes([member]) * 32 for member in (1, 2, 3))
     monkeypatch.setattr(client_module, "token_bytes", lambda _: next(own))
 
@@ -87,7 +87,7 @@ def test_worked_example_with_a_dropout_after_sharing_is_reproduced() -> None:
     assert opened.vector.tolist() == [15, 253]
 
 
-def brought_to(
+def sum_at_stage(
     stage: str, mode: str = "semi_honest", size: int = 5, length: int = 50
 ) -> tuple[SecureSumServer, list[SumDevice]]:
     """Return devices at a stage, with all earlier ones closed and no message of it delivered."""
@@ -104,7 +104,7 @@ def brought_to(
     return server, devices
 
 
-def stored(server: SecureSumServer) -> object:
+def stored_state(server: SecureSumServer) -> object:
     return server.record.model_dump_json(), copy.deepcopy(server.messages), server.total.tobytes()
 
 
@@ -116,36 +116,36 @@ def test_sum_resumes_from_storage_after_every_message(mode: str) -> None:
         device.start()
     for stage in stages:
         for device in devices:
-            server = restored(server)
+            server = restarted_server(server)
             deliver(server, device)
-        server = restored(server)
+        server = restarted_server(server)
         if stage != "unmask":
             server.close()
-            server = restored(server)
+            server = restarted_server(server)
             devices = [device.revived() for device in devices]
             for device in devices:
                 device.receive(answer(server, device))
-    assert (restored(server).open().vector == plain_sum(devices, range(4))).all()
+    assert (restarted_server(server).open().vector == plain_sum(devices, range(4))).all()
 
 
 # Of complaints two devices say the same: another message than that is in test_secagg_complaints.
 @pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "complaints"])
 def test_repeated_message_changes_nothing_and_a_different_one_is_refused(stage: str) -> None:
-    server, devices = brought_to(stage, "active")
+    server, devices = sum_at_stage(stage, "active")
     first, other = devices[0], devices[1]
     assert deliver(server, first) is False
-    before = stored(server)
+    before = stored_state(server)
     assert deliver(server, first) is True
     impostor = SumDevice(first.pseudonym, other.state, other.vector, payload=other.payload)
     impostor.start()
     with pytest.raises((SumMessageConflict, SumMessageRefused)):
         deliver(server, impostor)
-    assert stored(server) == before
+    assert stored_state(server) == before
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_message_from_a_stranger_to_the_sum_is_refused(stage: str) -> None:
-    server, devices = brought_to(stage, "active")
+    server, devices = sum_at_stage(stage, "active")
     devices[0].pseudonym = "s" * 22
     if stage == "keys":
         for device in devices[1:]:
@@ -160,21 +160,21 @@ def test_message_from_a_stranger_to_the_sum_is_refused(stage: str) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_message_after_its_stage_is_refused(stage: str) -> None:
-    server, devices = brought_to(stage, "active", size=7)
+    server, devices = sum_at_stage(stage, "active", size=7)
     for device in devices[1:]:
         deliver(server, device)
     if stage == "unmask":
         server.open()
     else:
         server.close()
-    before = stored(server)
+    before = stored_state(server)
     with pytest.raises(SumStageClosed):
         deliver(server, devices[0])
-    assert stored(server) == before
+    assert stored_state(server) == before
 
 
 def test_masked_vector_after_unmasking_is_discarded() -> None:
-    server, devices = brought_to("masked")
+    server, devices = sum_at_stage("masked")
     late, rest = devices[0], devices[1:]
     for device in rest:
         deliver(server, device)
@@ -191,7 +191,7 @@ def test_masked_vector_after_unmasking_is_discarded() -> None:
 
 @pytest.mark.parametrize(("change", "words"), [(-1, "too short"), (1, "too long"), (10**6, "too long")])
 def test_vector_of_another_length_is_refused_without_changing_the_sum(change: int, words: str) -> None:
-    server, devices = brought_to("masked")
+    server, devices = sum_at_stage("masked")
     payload = devices[0].payload or b""
     wrong = payload[:change] if change < 0 else payload + bytes(change)
     with pytest.raises(SumMessageRefused, match=words):
@@ -201,7 +201,7 @@ def test_vector_of_another_length_is_refused_without_changing_the_sum(change: in
 
 
 def test_interrupted_upload_leaves_the_sum_unchanged() -> None:
-    server, devices = brought_to("masked")
+    server, devices = sum_at_stage("masked")
 
     def broken() -> Iterable[bytes]:
         yield (devices[0].payload or b"")[:100]
@@ -214,7 +214,7 @@ def test_interrupted_upload_leaves_the_sum_unchanged() -> None:
 
 
 def test_member_that_shared_no_keys_cannot_add_a_vector() -> None:
-    server, devices = brought_to("shares")
+    server, devices = sum_at_stage("shares")
     for device in devices[1:]:
         deliver(server, device)
     server.close()
@@ -229,7 +229,7 @@ def test_member_that_shared_no_keys_cannot_add_a_vector() -> None:
 
 
 def test_device_outside_the_sum_cannot_send_shares_for_unmasking() -> None:
-    server, devices = brought_to("masked")
+    server, devices = sum_at_stage("masked")
     for device in devices[1:]:
         deliver(server, device)
     server.close()
@@ -238,7 +238,7 @@ def test_device_outside_the_sum_cannot_send_shares_for_unmasking() -> None:
 
 
 def test_shares_of_both_secrets_are_never_requested_or_accepted() -> None:
-    server, devices = brought_to("masked")
+    server, devices = sum_at_stage("masked")
     for device in devices[1:]:
         deliver(server, device)
     server.close()
@@ -260,7 +260,7 @@ def test_shares_of_both_secrets_are_never_requested_or_accepted() -> None:
 
 def with_false_shares(malicious: int, answering: int) -> tuple[SecureSumServer, list[SumDevice]]:
     """Return a sum at its end to which some answered with shares of zeros."""
-    server, devices = brought_to("unmask", size=7)
+    server, devices = sum_at_stage("unmask", size=7)
     for place, device in enumerate(devices[:answering]):
         revealed = device.state.revealed
         assert revealed is not None
@@ -289,7 +289,7 @@ def test_false_shares_among_too_few_true_ones_fail_the_sum(malicious: int, answe
 
 
 def test_failed_sum_accepts_and_returns_nothing() -> None:
-    server, devices = brought_to("masked")
+    server, devices = sum_at_stage("masked")
     server.fail("cancelled by the operator")
     assert (server.record.reason, server.messages) == ("cancelled by the operator", InMemoryMessages())
     for use in (lambda: deliver(server, devices[0]), server.close, server.open, lambda: answer(server, devices[0])):
@@ -298,7 +298,7 @@ def test_failed_sum_accepts_and_returns_nothing() -> None:
 
 
 def reachable(root: object) -> list[object]:
-    """Yield every object reachable from one, without modules, classes and functions."""
+    """Return every object reachable from one, without modules, classes and functions."""
     seen, found, queue = {id(root)}, [root], [root]
     while queue:
         for one in gc.get_referents(queue.pop()):
@@ -350,7 +350,7 @@ def test_uploads_are_streamed_with_memory_for_a_few_vectors(monkeypatch: pytest.
     monkeypatch.setattr(server_module, "zero_vector", np.zeros)
     length = 200_000
     tracemalloc.start()
-    server, devices = brought_to("masked", size=6, length=length)
+    server, devices = sum_at_stage("masked", size=6, length=length)
     assert server.total.size == length
     gc.collect()
     inputs = tracemalloc.get_traced_memory()[0]

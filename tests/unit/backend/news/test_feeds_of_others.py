@@ -12,7 +12,7 @@ from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from tests.unit.backend.news.conftest import NOW
 
-PAPER, ATTACKER = "https://paper.example/feed", "https://liar.example/feed"
+PAPER, ATTACKER = "https://paper.example/feed", "https://attacker.example/feed"
 LINK = "https://paper.example/1"
 Make = Callable[..., NewsItem]
 

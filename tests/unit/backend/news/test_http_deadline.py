@@ -35,7 +35,7 @@ def _no_limit_of_silence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def dripping(head: bytes, piece: bytes, asked: threading.Event) -> Iterator[str]:
-    """Return the address of a server that sends the head, then piece after piece until it is cut off."""
+    """Yield the address of a server that sends the head, then piece after piece until it is cut off."""
     listener = socket.create_server(("127.0.0.1", 0))
     left, gave_up = threading.Event(), threading.Event()
 

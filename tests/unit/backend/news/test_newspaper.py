@@ -50,7 +50,7 @@ def evenly(now: datetime, *, seed: int, articles: int, days: int) -> Iterator[Ne
 
 
 @pytest.fixture(autouse=True)
-def printed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+def recorded_editions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Record (articles, days) of every generated edition."""
     asked: list[tuple[int, int]] = []
 
@@ -72,7 +72,7 @@ def pool(tmp_path: Path, clock: PaperClock) -> NewsPool:
     return NewsPool(migrated(f"sqlite:///{tmp_path / 'news.sqlite'}"), clock=clock)
 
 
-def started(pool: NewsPool, folder: Path, clock: PaperClock, pace: float = 1.0) -> GeneratedNewspaper:
+def start_newspaper(pool: NewsPool, folder: Path, clock: PaperClock, pace: float = 1.0) -> GeneratedNewspaper:
     """Start the newspaper as a demo does."""
     newspaper = GeneratedNewspaper(pool, folder, articles=ARTICLES, seed=7, pace=pace, clock=clock)
     newspaper.open(SilentSteps())
@@ -86,16 +86,16 @@ def titles(pool: NewsPool, clock: PaperClock) -> set[str]:
 def test_first_start_publishes_a_fortnight_without_future_stories(
     pool: NewsPool, tmp_path: Path, clock: PaperClock
 ) -> None:
-    started(pool, tmp_path, clock)
+    start_newspaper(pool, tmp_path, clock)
     live = pool.live(NOON + timedelta(days=3))
     assert len(live) == ARTICLES
     assert max(row.published_at for row in live) <= NOON
 
 
 def test_every_six_hours_newspaper_publishes_its_stories_once(
-    pool: NewsPool, tmp_path: Path, clock: PaperClock, printed: list[tuple[int, int]]
+    pool: NewsPool, tmp_path: Path, clock: PaperClock, recorded_editions: list[tuple[int, int]]
 ) -> None:
-    newspaper = started(pool, tmp_path, clock)
+    newspaper = start_newspaper(pool, tmp_path, clock)
     known = titles(pool, clock)
     came = []
     for _ in range(28):
@@ -107,30 +107,30 @@ def test_every_six_hours_newspaper_publishes_its_stories_once(
         known |= {row.title for row in fresh}
     assert set(came) <= set(range(4, 9)), "at the pace of the fortnight"
     assert sum(came) == pytest.approx(7 * 24, abs=8), "editions follow on each other without a gap or a heap"
-    assert len(printed) >= 3
+    assert len(recorded_editions) >= 3
     assert {row.story for row in pool.live(clock())} > {"science-0001"}, "another edition's threads are its own"
 
 
 def test_scheduled_stories_survive_a_restart_and_are_published_once(
-    pool: NewsPool, tmp_path: Path, clock: PaperClock, printed: list[tuple[int, int]]
+    pool: NewsPool, tmp_path: Path, clock: PaperClock, recorded_editions: list[tuple[int, int]]
 ) -> None:
-    started(pool, tmp_path, clock)
+    start_newspaper(pool, tmp_path, clock)
     clock.turn(hours=9)
     before = titles(pool, clock)
-    started(pool, tmp_path, clock)
+    start_newspaper(pool, tmp_path, clock)
     assert len(titles(pool, clock) - before) == 9, "a night off is caught up with, story by story"
-    assert len(printed) == 1, "out of the same edition, which goes on with its threads"
-    assert not started(pool, tmp_path, clock).open(SilentSteps()), "nothing is published twice"
+    assert len(recorded_editions) == 1, "out of the same edition, which goes on with its threads"
+    assert not start_newspaper(pool, tmp_path, clock).open(SilentSteps()), "nothing is published twice"
 
 
 @pytest.mark.parametrize("days", [2.5, 8])
 def test_after_a_long_pause_only_two_days_are_caught_up(
     pool: NewsPool, tmp_path: Path, clock: PaperClock, days: float
 ) -> None:
-    started(pool, tmp_path, clock)
+    start_newspaper(pool, tmp_path, clock)
     clock.turn(days=days)
     before = titles(pool, clock)
-    newspaper = started(pool, tmp_path, clock)
+    newspaper = start_newspaper(pool, tmp_path, clock)
     missed = [row.published_at for row in pool.live(clock()) if row.title not in before]
     assert len(missed) == pytest.approx(48, abs=2)
     assert min(missed) > clock() - MISSED_LIMIT - timedelta(hours=1)
@@ -139,10 +139,10 @@ def test_after_a_long_pause_only_two_days_are_caught_up(
 
 
 def test_empty_pool_gets_a_new_fortnight(pool: NewsPool, tmp_path: Path, clock: PaperClock) -> None:
-    started(pool, tmp_path, clock)
+    start_newspaper(pool, tmp_path, clock)
     clock.turn(days=60)
     pool.expire(clock())
-    started(pool, tmp_path, clock)
+    start_newspaper(pool, tmp_path, clock)
     assert len(pool.live(clock())) == ARTICLES
 
 
@@ -156,10 +156,10 @@ def test_interrupted_first_fortnight_is_completed(
     with monkeypatch.context() as patched:
         patched.setattr(backend.news.newspaper, "ingest", killed)
         with pytest.raises(KeyboardInterrupt):
-            started(pool, tmp_path, clock)
+            start_newspaper(pool, tmp_path, clock)
     assert len(pool.live(clock())) == 100
     clock.turn(minutes=5)
-    started(pool, tmp_path, clock)
+    start_newspaper(pool, tmp_path, clock)
     assert len(pool.live(clock())) == ARTICLES
 
 
@@ -167,17 +167,17 @@ def test_interrupted_first_fortnight_is_completed(
 def test_damaged_schedule_file_does_not_stop_the_newspaper(
     pool: NewsPool, tmp_path: Path, clock: PaperClock, content: str
 ) -> None:
-    started(pool, tmp_path, clock)
+    start_newspaper(pool, tmp_path, clock)
     (tmp_path / EDITION_FILE).write_text(content, encoding="utf-8")
     clock.turn(hours=5)
-    newspaper = started(pool, tmp_path, clock)
+    newspaper = start_newspaper(pool, tmp_path, clock)
     assert len(pool.live(clock())) == pytest.approx(ARTICLES + 5, abs=1)
     clock.turn(hours=2)
     assert newspaper.step() in (1, 2, 3)
 
 
 def test_pace_of_60_publishes_an_hours_stories_each_minute(pool: NewsPool, tmp_path: Path, clock: PaperClock) -> None:
-    newspaper = started(pool, tmp_path, clock, pace=60)
+    newspaper = start_newspaper(pool, tmp_path, clock, pace=60)
     before = titles(pool, clock)
     for _ in range(30):
         clock.turn(minutes=1)
@@ -186,7 +186,7 @@ def test_pace_of_60_publishes_an_hours_stories_each_minute(pool: NewsPool, tmp_p
     assert len(fresh) == pytest.approx(30, abs=2)
     assert NOON < fresh[0] <= NOON + timedelta(minutes=2)
     assert fresh[-1] <= clock()
-    going_on = started(pool, tmp_path, clock)
+    going_on = start_newspaper(pool, tmp_path, clock)
     clock.turn(hours=1)
     assert going_on.step() in (1, 2), "at the clock's pace again it goes on at once, though the paper was a day ahead"
 
@@ -200,7 +200,7 @@ def test_newspaper_publishes_only_the_fortnight_if_material_is_short(
         return evenly(now, seed=seed, articles=articles, days=days)
 
     monkeypatch.setattr("backend.news.sources.newspaper.newspaper", short_of_matter)
-    newspaper = started(pool, tmp_path, clock)
+    newspaper = start_newspaper(pool, tmp_path, clock)
     assert len(pool.live(clock())) == ARTICLES
     clock.turn(hours=4)
     assert newspaper.step() in (3, 4, 5), "the days to come have an edition of their own"

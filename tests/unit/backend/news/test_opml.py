@@ -58,14 +58,14 @@ def about(feeds: list[Subscription]) -> list[tuple[str, str, tuple[str, ...], st
     return [(one.url, one.title, one.folder, one.site, one.section) for one in feeds]
 
 
-def refused(data: bytes) -> str:
+def refusal_of(data: bytes) -> str:
     with pytest.raises(OpmlRefused) as reported:
         parse_opml(data, "feeds.opml")
     assert "\n" not in reported.value.detail
     return reported.value.detail
 
 
-def only(data: bytes | str) -> Subscription:
+def only_feed(data: bytes | str) -> Subscription:
     found = parse_opml(data if isinstance(data, bytes) else data.encode(), "feeds.opml")
     assert found.refused == []
     (feed,) = found.feeds
@@ -141,14 +141,14 @@ def test_exported_list_is_read_as_the_same_feeds() -> None:
     ids=range(13),
 )  # fmt: skip
 def test_malformed_opml_is_read_as_leniently_as_a_feed(document: str) -> None:
-    assert about([only(document)]) == [("https://a.example/feed", "A", (), "", None)]
+    assert about([only_feed(document)]) == [("https://a.example/feed", "A", (), "", None)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "iso-8859-1"])
 @pytest.mark.parametrize("declared", ["utf-8", "iso-8859-1", "us-ascii"])
 def test_encoding_is_detected_despite_a_wrong_declaration(encoding: str, declared: str) -> None:
     text = f"<?xml version='1.0' encoding='{declared}'?><opml><outline text='Käse' xmlUrl='http://k.example/'/></opml>"
-    assert only(text.encode(encoding)).title == "Käse"
+    assert only_feed(text.encode(encoding)).title == "Käse"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_encoding_is_detected_despite_a_wrong_declaration(encoding: str, declare
     ],
 )  # fmt: skip
 def test_addresses_are_completed_and_otherwise_kept_unchanged(given: str, url: str) -> None:
-    assert only(f'<opml><outline text="A" xmlUrl="{given}"/></opml>').url == url
+    assert only_feed(f'<opml><outline text="A" xmlUrl="{given}"/></opml>').url == url
 
 
 @pytest.mark.parametrize(
@@ -189,22 +189,22 @@ def test_declared_entities_are_neither_expanded_nor_opened(tmp_path: Path) -> No
     (tmp_path / "secret").write_text("a secret", encoding="utf-8")
     declared = f'<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;"><!ENTITY x SYSTEM "{(tmp_path / "secret").as_uri()}">'
     document = f"<!DOCTYPE opml [{declared}]><opml><outline text='&b; &x; &eacute;' xmlUrl='http://a.example/'/></opml>"
-    assert only(document).title == "&b; &x; é"
+    assert only_feed(document).title == "&b; &x; é"
 
 
 def test_document_that_is_not_an_opml_list_is_reported() -> None:
-    assert refused(b"<rss><channel/></rss>") == "feeds.opml is a feed, not a list; add its address."
+    assert refusal_of(b"<rss><channel/></rss>") == "feeds.opml is a feed, not a list; add its address."
     for data in (b"", b" ", b"words", b"<opml><body/></opml>", b"\0" * 9):
-        assert "it isn't OPML" in refused(data)
-    assert "lists no feed" in refused(b"<opml><body><outline text='empty'/></body></opml>")
+        assert "it isn't OPML" in refusal_of(data)
+    assert "lists no feed" in refusal_of(b"<opml><body><outline text='empty'/></body></opml>")
 
 
 def test_size_depth_and_number_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     deep = b"<opml>" + b'<outline text="f">' * 199 + FEED.encode()
     assert len(parse_opml(deep, "feeds.opml").feeds[0].folder) == 199
-    assert "nested more than 200 deep" in refused(b"<opml>" + b"<outline>" * 100_000)
+    assert "nested more than 200 deep" in refusal_of(b"<opml>" + b"<outline>" * 100_000)
     monkeypatch.setattr(backend.news.opml, "FEEDS_IN_A_LIST", 2)
-    assert refused(LIST) == "feeds.opml, line 7: more than 2 feeds."
+    assert refusal_of(LIST) == "feeds.opml, line 7: more than 2 feeds."
     path = tmp_path / "feeds.opml"
     with pytest.raises(OpmlRefused, match=r"feeds.opml can't be read: no such file"):
         read_opml(path)

@@ -22,7 +22,7 @@ STORM = "The storm reached the coast of Jutland on Monday morning with strong wi
 MakeItem = Callable[..., NewsItem]
 
 
-def reported(pool: NewsPool, since: int) -> list[int] | None:
+def changed_rows(pool: NewsPool, since: int) -> list[int] | None:
     with reading(pool._engine) as connection:
         found = changed_since(connection, since)
     return None if found is None else found.tolist()
@@ -37,26 +37,26 @@ def test_changes_since_a_version_are_exactly_the_changed_rows(pool: NewsPool, it
     pool.add([item("a"), item("b"), item("old", STORM, **old), item("copy", STORM)], source="test")
     number = numbers(pool, now)
     start = pool.version()
-    assert reported(pool, start) == []
+    assert changed_rows(pool, start) == []
     pool.add([item("b", "Other words"), item("a")], source="test")
-    assert reported(pool, start) == [number["b"]], "a is as it was"
+    assert changed_rows(pool, start) == [number["b"]], "a is as it was"
     pool.store_vectors("e", ["a"], np.ones((1, 4), dtype=np.float32))
-    assert reported(pool, start) == sorted([number["a"], number["b"]])
+    assert changed_rows(pool, start) == sorted([number["a"], number["b"]])
     at = pool.version()
     pool.expire(now + timedelta(hours=1))
-    assert reported(pool, at) == sorted([number["old"], number["copy"]]), "the copy stands for itself now"
+    assert changed_rows(pool, at) == sorted([number["old"], number["copy"]]), "the copy stands for itself now"
     at = pool.version()
     pool.take_down("copy")
-    assert reported(pool, at) == [number["copy"]]
+    assert changed_rows(pool, at) == [number["copy"]]
     pool.add([item("new", STORM)], source="test")
-    assert reported(pool, pool.version()) == []
+    assert changed_rows(pool, pool.version()) == []
 
 
 def test_copy_of_a_removed_original_is_reported(pool: NewsPool, item: MakeItem, now: datetime) -> None:
     pool.add([item("first", STORM), item("copy", STORM), item("other")], source="test")
     number, at = numbers(pool, now), pool.version()
     pool.take_down("first")
-    assert reported(pool, at) == sorted([number["first"], number["copy"]])
+    assert changed_rows(pool, at) == sorted([number["first"], number["copy"]])
 
 
 def test_limited_number_of_versions_is_kept_and_older_ones_report_nothing(
@@ -68,11 +68,11 @@ def test_limited_number_of_versions_is_kept_and_older_ones_report_nothing(
     for name in "abcde":
         pool.add([item(name)], source="test")
         versions.append(pool.version())
-    assert reported(pool, versions[1]) is None
-    assert reported(pool, versions[2]) is not None
+    assert changed_rows(pool, versions[1]) is None
+    assert changed_rows(pool, versions[2]) is not None
     with reading(pool._engine) as connection:
         assert connection.execute(select(func.count()).select_from(PoolChangeRow)).scalar_one() == 3
-    assert reported(pool, pool.version() + 1) is None, "a database of before: it was restored"
+    assert changed_rows(pool, pool.version() + 1) is None, "an earlier database: it was restored"
 
 
 def test_restored_database_does_not_hide_changes_from_readers_of_a_lost_version(
@@ -95,9 +95,9 @@ def test_restored_database_does_not_hide_changes_from_readers_of_a_lost_version(
     while pool.version() <= held:
         pool.add([item(f"n{pool.version()}")], source="test")
         assert pool.version() != held
-    assert reported(pool, held) is None
+    assert changed_rows(pool, held) is None
     pool.add([item("last")], source="test")
-    assert reported(pool, held) is None
+    assert changed_rows(pool, held) is None
 
 
 def test_too_many_changes_are_not_reported(
@@ -108,10 +108,10 @@ def test_too_many_changes_are_not_reported(
     pool.add([item("a"), item("b")], source="test")
     at = pool.version()
     pool.add([item("c")], source="test")
-    assert len(reported(pool, start) or ()) == 3
+    assert len(changed_rows(pool, start) or ()) == 3
     pool.add([item("d")], source="test")
-    assert reported(pool, start) is None
-    assert len(reported(pool, at) or ()) == 2
+    assert changed_rows(pool, start) is None
+    assert len(changed_rows(pool, at) or ()) == 2
 
 
 def test_oversized_version_is_not_recorded(
@@ -124,10 +124,10 @@ def test_oversized_version_is_not_recorded(
     with reading(engine) as connection:
         assert not connection.execute(select(func.count()).select_from(PoolChangeRow)).scalar_one()
     after = pool.version()
-    assert reported(pool, before) is None
-    assert reported(pool, after) == []
+    assert changed_rows(pool, before) is None
+    assert changed_rows(pool, after) == []
     pool.add([item("f")], source="test")
-    assert reported(pool, after) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
+    assert changed_rows(pool, after) == [numbers(pool, datetime(2026, 11, 20, 12, tzinfo=UTC))["f"]]
 
 
 def test_articles_without_a_vector_are_found_among_the_changes(pool: NewsPool, item: MakeItem) -> None:

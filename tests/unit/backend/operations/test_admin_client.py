@@ -29,7 +29,7 @@ from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.own_loop import run_on_its_own_loop
 from tests.doubles.round_rig import TOKEN, BackendRig
-from tests.doubles.small_world import free_port, serving
+from tests.doubles.small_world import free_port, serve_app
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> BackendRig:
 
 @pytest.fixture(scope="module")
 def url(rig: BackendRig) -> Iterator[str]:
-    with serving(rig.app) as address:
+    with serve_app(rig.app) as address:
         yield address
 
 

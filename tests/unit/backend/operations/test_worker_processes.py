@@ -50,7 +50,7 @@ def test_worker_that_cannot_start_reports_why_in_one_line(
 
 
 ENDS = {signal.SIGHUP: 128 + signal.SIGHUP, signal.SIGINT: 0, signal.SIGTERM: -signal.SIGTERM}
-"""Of one process by a signal: systemd starts it anew after the first and takes the others for a stop."""
+"""Of one process by a signal: systemd restarts it after the first and takes the others for a stop."""
 SERVES = """
 import asyncio, sys, time
 from contextlib import asynccontextmanager

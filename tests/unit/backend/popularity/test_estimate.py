@@ -11,7 +11,7 @@ from models.metrics import auc
 from protocol.protections import SecureSum
 
 
-def planted(
+def planted_counts(
     rates: np.ndarray, shown: np.ndarray, noise: float, seed: int = 0, displays_noise: float | None = None
 ) -> Counted:
     """Return counts of articles with these rates and displays, and Gaussian noise of this deviation on the clicks."""
@@ -35,7 +35,7 @@ def test_counts_of_zero_give_zero_lifts() -> None:
 
 def test_noiseless_counts_give_the_log_of_the_rates() -> None:
     rates = np.repeat([0.05, 0.1, 0.2], 100)
-    lifts = log_lifts(planted(rates, np.full(300, 20_000), 1e-9))
+    lifts = log_lifts(planted_counts(rates, np.full(300, 20_000), 1e-9))
     groups = lifts.reshape(3, 100)
     np.testing.assert_allclose(np.diff(groups.mean(axis=1)), np.log(2), atol=0.05)
     assert groups.std(axis=1).max() < 0.07, "half a step of the grid, and the counts' own chance"
@@ -43,7 +43,7 @@ def test_noiseless_counts_give_the_log_of_the_rates() -> None:
 
 def test_more_noise_gives_smaller_lifts() -> None:
     rates = np.exp(np.random.default_rng(1).normal(np.log(0.1), 0.8, 400)).clip(0.005, 0.6)
-    spreads = [float(np.std(log_lifts(planted(rates, np.full(400, 300), noise)))) for noise in (2, 40, 100, 400)]
+    spreads = [float(np.std(log_lifts(planted_counts(rates, np.full(400, 300), noise)))) for noise in (2, 40, 100, 400)]
     assert spreads == sorted(spreads, reverse=True)
     assert spreads[0] > 0.6
     assert spreads[-1] < 0.05
@@ -53,7 +53,7 @@ def test_noise_alone_does_not_make_a_story_popular() -> None:
     """Half the articles are never clicked, half at the usual rate; the noise hides the difference of single ones."""
     shown = np.full(2_000, 60)
     rates = np.where(np.arange(2_000) % 2, 0.1, 1e-9)
-    counted = planted(rates, shown, noise=12.0, displays_noise=1.0)
+    counted = planted_counts(rates, shown, noise=12.0, displays_noise=1.0)
     lifts = log_lifts(counted)
     assert np.abs(lifts).max() < 1.0
     clipped = np.log((np.maximum(counted.clicks, 0) + 1) / (shown + 10))
@@ -78,7 +78,7 @@ def test_display_counts_are_shrunk_without_biasing_their_sum() -> None:
 
 def test_fresh_articles_of_a_popular_topic_start_higher() -> None:
     rates = np.concatenate([np.full(100, 0.3), np.full(100, 0.05)])
-    counted = planted(rates, np.full(200, 200), 3.0)
+    counted = planted_counts(rates, np.full(200, 200), 3.0)
     topics = np.repeat([0, 1], 100)
     asked = np.ones(200, dtype=bool)
     asked[[0, 100]] = False  # too fresh to be on the list
@@ -105,7 +105,7 @@ def test_private_counts_predict_the_next_clicks(system: str, devices: int, least
     noise = protection.sigma * 2.0**-protection.fraction_bits * np.sqrt(devices)
     found = []
     for seed in range(20):
-        lifts = log_lifts(planted(rates, shown, noise, seed, displays_noise=noise * 16 / 3))
+        lifts = log_lifts(planted_counts(rates, shown, noise, seed, displays_noise=noise * 16 / 3))
         found.append(auc((rates > np.median(rates)).astype(int), lifts))
     assert np.mean(found) > least
     assert protection.epsilon(devices, 200) < 2.0
@@ -113,7 +113,7 @@ def test_private_counts_predict_the_next_clicks(system: str, devices: int, least
 
 def test_usual_rate_and_spread_are_estimated_from_the_counts() -> None:
     rates = np.exp(np.random.default_rng(5).normal(np.log(0.2), 0.3, 500)).clip(0, 1)
-    usual = usual_rates(counted := planted(rates, np.full(500, 400), 2.0), exposure(counted))
+    usual = usual_rates(counted := planted_counts(rates, np.full(500, 400), 2.0), exposure(counted))
     assert usual.rate == pytest.approx(0.2, rel=0.3)
     assert usual.spread == 0.3
 

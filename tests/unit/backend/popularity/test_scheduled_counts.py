@@ -38,20 +38,20 @@ def settings(tmp_path: Path, **changes: object) -> BackendSettings:
     return BackendSettings(data_dir=tmp_path, **changes)  # type: ignore[arg-type]
 
 
-def looked(coordinator: Coordinator, times: int) -> None:
+def poll_times(coordinator: Coordinator, times: int) -> None:
     for _ in range(times):
         coordinator.polls.note()
 
 
 def test_count_opens_after_the_interval_once_devices_wait(rig: BackendRig, tmp_path: Path) -> None:
     schedule_first(rig.coordinator, settings(tmp_path, counts_every_minutes=60, counts_cohort=30))
-    looked(rig.coordinator, 10)
+    poll_times(rig.coordinator, 10)
     rig.coordinator.step()
     assert rig.coordinator.current() is None, "the first is a whole interval away"
     rig.clock.now += timedelta(hours=1)
     rig.coordinator.step()
     assert rig.coordinator.current() is None, "nobody waits"
-    looked(rig.coordinator, 10)
+    poll_times(rig.coordinator, 10)
     rig.coordinator.step()
     current = rig.coordinator.current()
     assert current is not None
@@ -99,7 +99,7 @@ def test_count_that_noise_would_drown_is_not_opened_and_reports_the_devices_need
     with_news(rig, 300)
     schedule_first(rig.coordinator, settings(tmp_path))
     rig.clock.now += timedelta(hours=1)
-    looked(rig.coordinator, 60)
+    poll_times(rig.coordinator, 60)
     rig.coordinator.step()
     assert rig.coordinator.current() is None
     trouble = rig.coordinator.scheduler.status().trouble
@@ -114,7 +114,7 @@ def test_count_opens_once_enough_devices_wait(rig: BackendRig, tmp_path: Path) -
     with_news(rig, 300)
     schedule_first(rig.coordinator, settings(tmp_path))
     rig.clock.now += timedelta(hours=1)
-    looked(rig.coordinator, 420)
+    poll_times(rig.coordinator, 420)
     rig.coordinator.step()
     assert rig.coordinator.current() is not None
     assert rig.coordinator.scheduler.status().trouble is None

@@ -56,7 +56,7 @@ def pool(settings: BackendSettings) -> NewsPool:
     return NewsPool(open_engine(settings.database_url))
 
 
-def built(pool: NewsPool, settings: BackendSettings, previous: Catalogue | None = None, **rules: Any) -> Catalogue:
+def build(pool: NewsPool, settings: BackendSettings, previous: Catalogue | None = None, **rules: Any) -> Catalogue:
     return build_catalogue(
         pool,
         ENCODER,
@@ -67,7 +67,7 @@ def built(pool: NewsPool, settings: BackendSettings, previous: Catalogue | None 
     )
 
 
-def answered(
+def recall_service(
     settings: BackendSettings, catalogue: Catalogue, answered_releases: int = 5
 ) -> tuple[RecallService, ServedReleases]:
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
@@ -81,7 +81,7 @@ def request(release: str = "r1", limit: int = 100, **kind: object) -> RecallRequ
 
 
 def test_encoded_answer_equals_the_slowly_built_one(pool: NewsPool, settings: BackendSettings) -> None:
-    catalogue = built(pool, settings)
+    catalogue = build(pool, settings)
     rows = [5, 0, 299, 17]
     live = {row.id: row for row in pool.live(datetime.now(UTC))}
     cards = []
@@ -98,7 +98,7 @@ def test_encoded_answer_equals_the_slowly_built_one(pool: NewsPool, settings: Ba
 
 
 def test_sent_vectors_are_within_half_a_step_of_the_stored_ones(pool: NewsPool, settings: BackendSettings) -> None:
-    catalogue = built(pool, settings)
+    catalogue = build(pool, settings)
     answer = RecallAnswer.model_validate_json(catalogue.encode(range(300), "r1"))
     specs = {"codes": TensorSpec("int8", (300, DIMENSIONS)), "scales": TensorSpec("float32", (300,))}
     tensors = unpack(answer.vectors, specs, limit_bytes=10**6)
@@ -114,7 +114,7 @@ def test_near_duplicates_and_articles_without_vectors_are_left_out(pool: NewsPoo
     pool.add([original, twin], source="test")
     pool.add(items(1, first=950), source="test")
     pool.store_vectors(ENCODER, [original.id, "twin"], clustered_vectors(2, seed=8))
-    catalogue = built(pool, settings)
+    catalogue = build(pool, settings)
     assert original.id in catalogue.ids
     assert "twin" not in catalogue.ids
     assert "n950" not in catalogue.ids
@@ -123,8 +123,8 @@ def test_near_duplicates_and_articles_without_vectors_are_left_out(pool: NewsPoo
 
 def test_answer_merges_the_lists_with_popularity(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    catalogue = built(pool, settings)
-    service, served = answered(settings, catalogue)
+    catalogue = build(pool, settings)
+    service, served = recall_service(settings, catalogue)
     asked = request(limit=40)
     watch = Stopwatch()
     answer = RecallAnswer.model_validate_json(service.answer(asked, watch))
@@ -141,7 +141,7 @@ def test_answer_merges_the_lists_with_popularity(pool: NewsPool, settings: Backe
 
 def test_softmax_decoder_uses_scores_as_sent_without_popularity(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    catalogue = built(pool, settings)
+    catalogue = build(pool, settings)
     served = ServedReleases(
         ReleaseStore.open(open_engine(settings.database_url), settings), answered=1, score_decoder="softmax"
     )
@@ -162,8 +162,8 @@ def test_softmax_decoder_uses_scores_as_sent_without_popularity(pool: NewsPool, 
 
 def test_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    exact, _ = answered(settings, built(pool, settings))
-    approximate, _ = answered(settings, built(pool, settings, exact_limit=100))
+    exact, _ = recall_service(settings, build(pool, settings))
+    approximate, _ = recall_service(settings, build(pool, settings, exact_limit=100))
     ids = [
         {card.id for card in RecallAnswer.model_validate_json(service.answer(request(), Stopwatch())).candidates}
         for service in (exact, approximate)
@@ -173,14 +173,14 @@ def test_approximate_index_answers_nearly_the_same(pool: NewsPool, settings: Bac
 
 def test_limit_above_the_pool_size_returns_the_whole_pool_once(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    service, _ = answered(settings, built(pool, settings))
+    service, _ = recall_service(settings, build(pool, settings))
     answer = RecallAnswer.model_validate_json(service.answer(request(limit=1_000), Stopwatch()))
     assert len({card.id for card in answer.candidates}) == len(answer.candidates) == 300
 
 
 def test_missing_report_is_answered_with_the_default_list(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    service, _ = answered(settings, built(pool, settings))
+    service, _ = recall_service(settings, build(pool, settings))
     assert service.answer(request(kind="none", limit=50), Stopwatch()) == service.default_list(50)
 
 
@@ -192,7 +192,7 @@ def test_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> Non
         datetime.now(UTC),
         indexes_in(settings),
     )
-    service, _ = answered(settings, empty)
+    service, _ = recall_service(settings, empty)
     for asked in (request(), request(kind="none")):
         assert RecallAnswer.model_validate_json(service.answer(asked, Stopwatch())).candidates == ()
 
@@ -202,7 +202,7 @@ def test_recent_releases_are_answered_and_older_or_unknown_ones_refused(
 ) -> None:
     for seed in range(4):
         publish(settings, seed=seed)
-    service, _ = answered(settings, built(pool, settings), answered_releases=3)
+    service, _ = recall_service(settings, build(pool, settings), answered_releases=3)
     answers = {release: service.answer(request(release), Stopwatch()) for release in ("r2", "r3", "r4")}
     assert len(set(answers.values())) == 3
     with pytest.raises(ReleaseRetired, match="current release is r4"):
@@ -215,7 +215,7 @@ def test_recent_releases_are_answered_and_older_or_unknown_ones_refused(
 
 def test_just_published_release_is_answered_at_once(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    service, served = answered(settings, built(pool, settings))
+    service, served = recall_service(settings, build(pool, settings))
     publish(settings, seed=6)
     assert served.current.release == "r1"
     assert service.answer(request("r2"), Stopwatch())
@@ -227,7 +227,7 @@ def test_new_encoders_release_waits_for_its_vectors_and_retires_old_ones(
 ) -> None:
     publish(settings)
     publish(settings, encoder="next-encoder")
-    service, _ = answered(settings, built(pool, settings))
+    service, _ = recall_service(settings, build(pool, settings))
     with pytest.raises(CatalogueBehind):
         service.answer(request("r2"), Stopwatch())
     assert service.answer(request("r1"), Stopwatch()), "until then the old one serves"
@@ -236,7 +236,7 @@ def test_new_encoders_release_waits_for_its_vectors_and_retires_old_ones(
     ids, vectors = pool.vectors(ENCODER)
     pool.store_vectors("next-encoder", ids, vectors)
     swapped = build_catalogue(pool, "next-encoder", datetime.now(UTC), indexes_in(settings))
-    service, _ = answered(settings, swapped)
+    service, _ = recall_service(settings, swapped)
     assert service.answer(request("r2"), Stopwatch())
     assert RecallAnswer.model_validate_json(service.default_list(50)).release == "r2"
     with pytest.raises(ReleaseRetired):
@@ -269,19 +269,19 @@ def test_newest_release_of_an_encoder_is_found_in_any_json_formatting(settings: 
 
 
 def test_recall_without_a_release_is_refused(pool: NewsPool, settings: BackendSettings) -> None:
-    service, _ = answered(settings, built(pool, settings))
+    service, _ = recall_service(settings, build(pool, settings))
     with pytest.raises(NothingPublished):
         service.answer(request(), Stopwatch())
 
 
 def test_each_answer_during_a_swap_comes_from_one_snapshot(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
-    first = built(pool, settings)
+    first = build(pool, settings)
     pool.expire(datetime.now(UTC))
     pool.take_down("n0")
     pool.add(items(20, first=500), source="test")
     pool.store_vectors(ENCODER, [f"n{n}" for n in range(500, 520)], clustered_vectors(20, seed=4))
-    second = built(pool, settings, previous=first)
+    second = build(pool, settings, previous=first)
     store = ReleaseStore.open(open_engine(settings.database_url), settings)
     served = ServedReleases(store, answered=5)
     served.refresh()
@@ -309,10 +309,10 @@ def test_each_answer_during_a_swap_comes_from_one_snapshot(pool: NewsPool, setti
 
 
 def test_old_snapshot_answers_the_same_after_its_successor_was_built(pool: NewsPool, settings: BackendSettings) -> None:
-    first = built(pool, settings)
+    first = build(pool, settings)
     before = first.search(clustered_vectors(3, seed=12), 100)
     pool.take_down(first.ids[before[0][0]])
-    second = built(pool, settings, previous=first)
+    second = build(pool, settings, previous=first)
     assert first.search(clustered_vectors(3, seed=12), 100) == before
     assert first.ids[before[0][0]] not in second.ids
     assert second.pool_version > first.pool_version

@@ -25,7 +25,7 @@ from tests.doubles.recall_world import ENCODER, fill, indexes_in, publish, setti
 ASKED = Asked("r1", "16", 3, 60)
 
 
-def built(settings: BackendSettings) -> Catalogue:
+def build(settings: BackendSettings) -> Catalogue:
     pool = NewsPool(open_engine(settings.database_url))
     return build_catalogue(pool, ENCODER, datetime.now(UTC), indexes_in(settings))
 
@@ -38,7 +38,7 @@ def _a_slow_machine_has_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_empty_catalogue_has_no_shards_or_codes(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     publish(settings)
-    catalogue = built(settings)
+    catalogue = build(settings)
     assert len(catalogue) == 0
     live = LiveCatalogue(catalogue)
     assert VectorShardStore(live).list() == (ENCODER, ())
@@ -49,7 +49,7 @@ def test_empty_catalogue_has_no_shards_or_codes(tmp_path: Path) -> None:
 def test_replaced_catalogue_is_freed_even_without_further_requests(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     fill(settings, 300)
-    live = LiveCatalogue(built(settings))
+    live = LiveCatalogue(build(settings))
     shards, codes, answers = VectorShardStore(live), PoolCodeStore(live, LocalFolder(tmp_path)), AnswerCache(1_000)
     shards.list()
     codes.listing("r1")
@@ -59,7 +59,7 @@ def test_replaced_catalogue_is_freed_even_without_further_requests(tmp_path: Pat
         if thread.name == "pool-codes":
             thread.join()
     before = weakref.ref(live.current)
-    live.swap(built(settings))
+    live.swap(build(settings))
     gc.collect()
     assert before() is None
     assert answers.get(live.current, ASKED) is None

@@ -105,7 +105,7 @@ def test_catalogue_is_not_rebuilt_soon_after_a_long_build_while_titles_are_embed
     world = UpdatedCatalogue(tmp_path, lambda: encoder)
     world.pool.add(items(25, first=100), source="test")
     assert [world.updater.step() for _ in range(3)] == [True, True, False]
-    assert (len(encoder.encoded), len(world.live.current)) == (25, 60), "shown are those of before the rest"
+    assert (len(encoder.encoded), len(world.live.current)) == (25, 60), "the catalogue is as it was before the rest"
     now[0] += 11.9
     assert (world.updater.step(), len(world.live.current)) == (False, 60)
     now[0] += 0.2

@@ -58,7 +58,7 @@ def stand_in(count: int, seed: int = 1) -> Any:
     )
 
 
-def fresh(catalogue: Any) -> frozenset[int]:
+def fresh_rows(catalogue: Any) -> frozenset[int]:
     """Articles of the last six hours, which have places of their own (`merge.with_fresh`)."""
     return frozenset(np.flatnonzero(catalogue.published_at >= utc_moments([NOW - timedelta(hours=6)])).tolist())
 
@@ -74,9 +74,9 @@ def test_code_lists_match_a_brute_force_search(epsilon: float, sharpness: float)
     lists = CodeListStore(sharpness=sharpness).of(catalogue, book)
     for code in range(K):
         weights = code_weights(np.full(K, 1 / K), epsilon, code)
-        found = [row for row in lists.of_code(code, 400) if row not in fresh(catalogue)]
+        found = [row for row in lists.of_code(code, 400) if row not in fresh_rows(catalogue)]
         expected = brute_force(weights, book, catalogue, sharpness, 400)
-        assert same_scores(found, [row for row in expected if row not in fresh(catalogue)][: len(found)])
+        assert same_scores(found, [row for row in expected if row not in fresh_rows(catalogue)][: len(found)])
 
 
 def test_lists_for_random_weights_match_a_brute_force_search() -> None:
@@ -84,9 +84,9 @@ def test_lists_for_random_weights_match_a_brute_force_search() -> None:
     lists, scan = CodeListStore(sharpness=6.0).of(catalogue, book), BasisScanStore().of(catalogue, book.prototypes)
     for weights in np.random.default_rng(4).dirichlet(np.full(K, 0.3), size=20):
         (vector,) = aggregated(weights[None], book.prototypes)
-        found = [row for row in lists.of_vector(vector, 250, scan) if row not in fresh(catalogue)]
+        found = [row for row in lists.of_vector(vector, 250, scan) if row not in fresh_rows(catalogue)]
         expected = brute_force(weights, book, catalogue, 6.0, 250)
-        assert same_scores(found, [row for row in expected if row not in fresh(catalogue)][: len(found)])
+        assert same_scores(found, [row for row in expected if row not in fresh_rows(catalogue)][: len(found)])
 
 
 def test_infinite_epsilon_gives_the_codes_own_list() -> None:

@@ -221,6 +221,6 @@ def test_index_chosen_by_name_grows_with_its_pool_despite_low_recall(
     named = IndexRules(RULES.exact_limit, name=name)
     before = indexed(tmp_path, rows=slice(1_100), rules=named)
     monkeypatch.setattr("backend.recall.indexes.selection.RECALL_REQUIRED", 1.01)
-    monkeypatch.setattr("backend.recall.indexing.choose_index", None)  # building anew would fail
+    monkeypatch.setattr("backend.recall.indexing.choose_index", None)  # building again would fail
     grown = indexed(tmp_path, previous=before, rules=named)
     assert (grown.index.name, len(grown.index)) == (name, 1_200)

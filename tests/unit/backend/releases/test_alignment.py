@@ -227,7 +227,7 @@ def test_codebook_keeps_its_origin_when_rotated_to_a_new_encoder(pool: TopicPool
         )
         assert kept.carried_to(once), mode
         assert kept.carried_to(twice), mode
-        assert len({kept.name, once.name, twice.name}) == 3, "a number drawn anew is paid for in each of them"
+        assert len({kept.name, once.name, twice.name}) == 3, "a number drawn again is charged in each of them"
         assert not kept.carried_to(meaning_of(mode, second, store, under[0])), "a turn without another encoder"
     assert not meaning_of("basis_l1", first, store, under[0]).carried_to(meaning_of("basis_l1", third, store, under[2]))
 

@@ -9,7 +9,9 @@ from backend.releases.codebooks import MEAN_CHANNELS, calibrate, pseudo_readers,
 from backend.releases.errors import ReleaseNotPublished
 
 
-def planted(rng: np.random.Generator, *, topics: int = 30, each: int = 40, spread: float = 0.6) -> NDArray[np.float32]:
+def planted_vectors(
+    rng: np.random.Generator, *, topics: int = 30, each: int = 40, spread: float = 0.6
+) -> NDArray[np.float32]:
     centres = rng.normal(size=(topics, 64))
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)
     rows = np.repeat(centres, each, axis=0) + rng.normal(size=(topics * each, 64)) * spread / 8
@@ -21,7 +23,7 @@ def same(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def test_calibrated_distance_gives_three_to_four_channels_as_in_scipy() -> None:
-    vectors = planted(np.random.default_rng(1))
+    vectors = planted_vectors(np.random.default_rng(1))
     _, topics = topic_centroids(vectors, basis_size=30, seed=7)
     readers = pseudo_readers(vectors, topics, np.random.default_rng(2), readers=120)
     found = calibrate(readers, same, channels_limit=5, seed=2)
@@ -37,7 +39,7 @@ def test_calibrated_distance_gives_three_to_four_channels_as_in_scipy() -> None:
 
 
 def test_pseudo_readers_have_ten_to_fifty_clicks_over_two_to_five_topics() -> None:
-    vectors = planted(np.random.default_rng(1), spread=0.0)
+    vectors = planted_vectors(np.random.default_rng(1), spread=0.0)
     readers = pseudo_readers(vectors, np.repeat(np.arange(30), 40), np.random.default_rng(2), readers=300)
 
     sizes = [len(reader) for reader in readers]
@@ -48,7 +50,7 @@ def test_pseudo_readers_have_ten_to_fifty_clicks_over_two_to_five_topics() -> No
 
 
 def test_same_seed_gives_the_same_basis() -> None:
-    vectors = planted(np.random.default_rng(1))
+    vectors = planted_vectors(np.random.default_rng(1))
     first, topics = topic_centroids(vectors, basis_size=30, seed=7)
     second, again = topic_centroids(vectors, basis_size=30, seed=7)
 
@@ -60,7 +62,7 @@ def test_same_seed_gives_the_same_basis() -> None:
 
 def test_pool_smaller_than_the_basis_is_refused() -> None:
     with pytest.raises(ReleaseNotPublished, match="29 news"):
-        topic_centroids(planted(np.random.default_rng(1), topics=29, each=1), basis_size=30, seed=7)
+        topic_centroids(planted_vectors(np.random.default_rng(1), topics=29, each=1), basis_size=30, seed=7)
 
 
 def test_calibration_needs_readers_with_different_clicks() -> None:
@@ -71,7 +73,7 @@ def test_calibration_needs_readers_with_different_clicks() -> None:
 
 
 def test_given_cluster_distance_is_kept_and_its_mean_channels_measured() -> None:
-    vectors = planted(np.random.default_rng(1))
+    vectors = planted_vectors(np.random.default_rng(1))
     _, topics = topic_centroids(vectors, basis_size=30, seed=7)
     readers = pseudo_readers(vectors, topics, np.random.default_rng(2), readers=40)
     found = calibrate(readers, same, channels_limit=5, seed=2, distance=0.4)

@@ -25,13 +25,13 @@ def chain(length: int) -> list[NotedRelease]:
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> list[ChainFile]:
+def both_chains(tmp_path: Path) -> list[ChainFile]:
     return [ChainFile(tmp_path / "chain.jsonl"), StoredChain(LocalFolder(tmp_path / "chain"))]
 
 
-def test_object_chain_matches_the_file_chain(both: list[ChainFile]) -> None:
+def test_object_chain_matches_the_file_chain(both_chains: list[ChainFile]) -> None:
     releases = chain(5)
-    for one in both:
+    for one in both_chains:
         assert one.read() == {}
         one.add(releases[:2])
         one.add(releases[1:])
@@ -41,13 +41,15 @@ def test_object_chain_matches_the_file_chain(both: list[ChainFile]) -> None:
         assert one.lost(releases) == []
 
 
-def test_error_for_the_chain_of_another_database_names_the_storage(both: list[ChainFile], tmp_path: Path) -> None:
+def test_error_for_the_chain_of_another_database_names_the_storage(
+    both_chains: list[ChainFile], tmp_path: Path
+) -> None:
     releases = chain(3)
     other = releases[2].model_copy(update={"head": "0" * 64})
-    for one, name in zip(both, ("chain.jsonl", str(tmp_path / "chain")), strict=True):
+    for one, name in zip(both_chains, ("chain.jsonl", str(tmp_path / "chain")), strict=True):
         one.add(releases)
         with pytest.raises(ChainFileRefused, match=name):
             one.lost([*releases[:2], other])
     (tmp_path / "chain" / "r2.json").write_text("{")
     with pytest.raises(ChainFileRefused, match=r"r2\.json is no release"):
-        both[1].read()
+        both_chains[1].read()

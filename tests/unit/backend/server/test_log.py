@@ -19,7 +19,7 @@ def line(writer: int, number: int) -> logging.LogRecord:
     return logging.LogRecord("backend", logging.INFO, "", 0, f"writer {writer} line {number:03}", (), None)
 
 
-def kept(path: Path) -> list[str]:
+def all_lines(path: Path) -> list[str]:
     """Return the lines of all files, oldest first."""
     older = [path.with_name(f"{path.name}.{at}") for at in range(FILES, 0, -1)]
     return [text for each in (*older, path) if each.exists() for text in each.read_text(encoding="utf-8").splitlines()]
@@ -34,7 +34,7 @@ def test_alternating_writers_keep_every_line_in_order(tmp_path: Path) -> None:
     for log in logs:
         log.close()
     written = [f"writer {writer} line {number:03}" for number in range(LINES) for writer in range(WRITERS)]
-    assert kept(path) == written
+    assert all_lines(path) == written
     assert all(each.stat().st_size <= LIMIT_BYTES for each in tmp_path.glob("server.log*") if each.suffix != ".lock")
 
 
@@ -53,7 +53,7 @@ def test_concurrent_writers_lose_no_line(tmp_path: Path) -> None:
         each.start()
     for each in writers:
         each.join()
-    assert sorted(kept(path)) == [
+    assert sorted(all_lines(path)) == [
         f"writer {writer} line {number:03}" for writer in range(WRITERS) for number in range(LINES)
     ]
 
@@ -64,7 +64,7 @@ def test_single_writer_keeps_the_newest_lines_and_the_set_number_of_files(tmp_pa
     for number in range(50):
         log.handle(line(0, number))
     log.close()
-    assert kept(path)[-1] == "writer 0 line 049"
+    assert all_lines(path)[-1] == "writer 0 line 049"
     assert sorted(each.name for each in tmp_path.glob("server.log*") if each.suffix != ".lock") == [
         "server.log",
         "server.log.1",
@@ -89,7 +89,7 @@ def test_failed_log_reopening_is_retried_at_the_next_line(tmp_path: Path, monkey
     one.handle(line(0, 3))
     for log in (one, other):
         log.close()
-    assert kept(path) == ["writer 0 line 000", "writer 0 line 003"]
+    assert all_lines(path) == ["writer 0 line 000", "writer 0 line 003"]
 
 
 def test_log_continues_in_the_full_file_while_another_process_has_the_lock(
@@ -104,7 +104,7 @@ def test_log_continues_in_the_full_file_while_another_process_has_the_lock(
     log.handle(line(0, 3))
     for each in (log, other):
         each.close()
-    assert kept(path) == [f"writer 0 line {number:03}" for number in range(4)]
+    assert all_lines(path) == [f"writer 0 line {number:03}" for number in range(4)]
     assert path.read_text(encoding="utf-8") == "writer 0 line 003\n"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from backend.errors import TooManyRequests
 from backend.server.request_limits import SOURCES_KEPT, RateLimits, TokenBuckets
-from tests.doubles.recall_app import running
+from tests.doubles.recall_app import running_server
 
 
 class Moment:
@@ -78,7 +78,7 @@ def test_number_of_remembered_sources_is_bounded(moment: Moment) -> None:
 
 
 def test_rate_limited_answer_is_429_with_retry_after_and_security_headers(tmp_path: Path) -> None:
-    with running(tmp_path, news=0, releases=0, requests_per_minute=5) as server:
+    with running_server(tmp_path, news=0, releases=0, requests_per_minute=5) as server:
         answers = [server.client.get("/v1/keys") for _ in range(7)]
         console = server.client.get("/console")
         health = server.client.get("/v1/health")

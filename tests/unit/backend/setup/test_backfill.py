@@ -22,7 +22,7 @@ from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
 from backend.setup.backfill import Backfill, BackfillTask
 from protocol.releases import ModelEntry, ReleaseManifest
-from tests.doubles.plain_rounds import PlainRoundRig, opened
+from tests.doubles.plain_rounds import PlainRoundRig, open_round
 from tests.doubles.small_release import migrated_engine, small_store
 
 
@@ -45,7 +45,7 @@ def test_ranker_is_published_after_the_running_round(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = small_store(engine, tmp_path)
-    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    open_round(PlainRoundRig(tmp_path, engine, store).coordinator())
     waits: list[float] = []
 
     def a_round_ends(seconds: float) -> None:
@@ -67,7 +67,7 @@ def test_preparation_times_out_after_minutes_of_rounds(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = small_store(engine, tmp_path)
-    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    open_round(PlainRoundRig(tmp_path, engine, store).coordinator())
     monkeypatch.setattr(between_rounds, "TURN_LIMIT_SEC", -1.0)
     entries = exported(store)
     with pytest.raises(RoundsUnderWay):
@@ -84,7 +84,7 @@ def test_already_trained_model_keeps_its_weights(engine: Engine, tmp_path: Path)
 
 def test_round_that_reads_no_release_does_not_block_publication(engine: Engine, tmp_path: Path) -> None:
     store = small_store(engine, tmp_path)
-    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    open_round(PlainRoundRig(tmp_path, engine, store).coordinator())
     entries = exported(store)
     published = offer_between_rounds(
         engine, lambda check: offer(store, entries, together_with=check), reads_release=lambda _: False
@@ -99,7 +99,7 @@ def test_default_ranker_can_be_changed_only_between_rounds(engine: Engine, tmp_p
     """Regression: the operator could not do this, so a ranker trained by a paper's rounds ranked nobody's feed."""
     store = small_store(engine, tmp_path)
     before = offer(store, exported(store))
-    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    open_round(PlainRoundRig(tmp_path, engine, store).coordinator())
     with pytest.raises(RoundsUnderWay):
         use_ranker(store, "ranker.naml")
     end_rounds(engine)
@@ -116,7 +116,7 @@ def test_default_ranker_cannot_be_changed_while_a_vote_is_ordered(engine: Engine
     other ranker, found no changed weights there, and undone both."""
     store = small_store(engine, tmp_path)
     offer(store, exported(store))
-    opened(PlainRoundRig(tmp_path, engine, store).coordinator())
+    open_round(PlainRoundRig(tmp_path, engine, store).coordinator())
     end_rounds(engine)
     with writing_session(engine) as session:
         session.add(FollowUpRow(after=1, request=RoundRequest("release_gate", 12, 10, 60.0).to_json()))
@@ -160,7 +160,7 @@ def saying(source: str) -> tuple[str, ...]:
     return (sys.executable, "-c", SAYS + source)
 
 
-def ended(backfill: Backfill) -> list[BackfillTask]:
+def wait_for_end(backfill: Backfill) -> list[BackfillTask]:
     thread = backfill._thread
     if thread is not None:
         thread.join(60)
@@ -176,7 +176,7 @@ def test_preparation_process_gets_its_tasks_and_each_ends_separately(tmp_path: P
     backfill = Backfill(settings(tmp_path), saying(source))
     assert backfill.status() == []
     backfill.begin(["vectors", "ranker.naml", "ranker.nrms"])
-    assert ended(backfill) == [
+    assert wait_for_end(backfill) == [
         BackfillTask("vectors", "published", 512, 900),
         BackfillTask("ranker.naml", "failed", trouble="No."),
         BackfillTask("ranker.nrms", "published"),
@@ -196,14 +196,14 @@ def test_killed_preparation_keeps_finished_tasks_and_reports_the_rest(tmp_path: 
     killed = f"{source}; import os, signal; sys.stderr.flush(); os.kill(os.getpid(), signal.SIGKILL)"
     backfill = Backfill(settings(tmp_path), saying(killed))
     backfill.begin(["vectors", "ranker.naml", "ranker.nrms"])
-    assert [(each.stage, each.trouble) for each in ended(backfill)] == [
+    assert [(each.stage, each.trouble) for each in wait_for_end(backfill)] == [
         ("published", None),
         ("failed", "No space is left."),
         ("failed", "No space is left."),
     ]
     again = Backfill(settings(tmp_path), saying("[(say('task', each), say('finished')) for each in tasks]"))
     again.begin(["ranker.naml", "ranker.nrms"])
-    assert [each.stage for each in ended(again)] == ["published"] * 2, "the next start goes on"
+    assert [each.stage for each in wait_for_end(again)] == ["published"] * 2, "the next start goes on"
 
 
 def test_rankers_requested_later_are_prepared_after_the_running_one(tmp_path: Path) -> None:
@@ -222,13 +222,13 @@ def test_rankers_requested_later_are_prepared_after_the_running_one(tmp_path: Pa
         else:
             busy.start(known)
     go.touch()
-    assert [(each.task, each.stage) for each in ended(busy)] == [
+    assert [(each.task, each.stage) for each in wait_for_end(busy)] == [
         ("vectors", "published"),
         ("ranker.naml", "published"),
         ("ranker.nrms", "published"),
     ]
     busy.start("ranker.naml")
-    assert [each.task for each in ended(busy)] == ["vectors", "ranker.nrms", "ranker.naml"]
+    assert [each.task for each in wait_for_end(busy)] == ["vectors", "ranker.nrms", "ranker.naml"]
 
 
 def test_preparation_stops_with_the_server(tmp_path: Path) -> None:

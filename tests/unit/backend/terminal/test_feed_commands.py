@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], list[dict[str, object]]]:
+def list_feeds(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], list[dict[str, object]]]:
     def call() -> list[dict[str, object]]:
         capsys.readouterr()
         feeds.list_(folder, as_json=True)
@@ -41,7 +41,7 @@ def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], lis
 
 
 def test_feeds_are_added_paused_resumed_and_removed(
-    folder: Path, listed: Callable[[], list[dict[str, object]]], capsys: pytest.CaptureFixture[str]
+    folder: Path, list_feeds: Callable[[], list[dict[str, object]]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     feeds.add([A, B], folder)
     feeds.add([A], folder)
@@ -49,17 +49,17 @@ def test_feeds_are_added_paused_resumed_and_removed(
     assert said.out == "2 added\n0 added\n"
     assert f"can't be read now: {A}" in said.err
     feeds.pause(A, folder)
-    assert [(one["url"], one["paused"], one["last_answered"]) for one in listed()] == [
+    assert [(one["url"], one["paused"], one["last_answered"]) for one in list_feeds()] == [
         (A, True, None),
         (B, False, None),
     ]
     feeds.resume(A, folder)
     feeds.remove(B, folder)
-    assert [(one["url"], one["paused"]) for one in listed()] == [(A, False)]
+    assert [(one["url"], one["paused"]) for one in list_feeds()] == [(A, False)]
     with pytest.raises(FeedNotFollowed):
         feeds.remove(B, folder)
     feeds.restore(B, folder)
-    assert [one["url"] for one in listed()] == [A, B]
+    assert [one["url"] for one in list_feeds()] == [A, B]
 
 
 def test_list_shows_the_last_answer_and_the_failure_reason(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,28 +94,28 @@ def test_exported_feeds_can_be_imported_and_files_are_not_overwritten(folder: Pa
 
 
 def test_section_of_a_feed_is_set_by_its_reader_or_taken_from_its_folder(
-    folder: Path, tmp_path: Path, listed: Callable[[], list[dict[str, object]]]
+    folder: Path, tmp_path: Path, list_feeds: Callable[[], list[dict[str, object]]]
 ) -> None:
     folders = [("Tech", A), ("Mine", B)]
     outlines = "".join(f'<outline text="{name}"><outline xmlUrl="{url}"/></outline>' for name, url in folders)
     (tmp_path / "in.opml").write_text(f"<opml>{outlines}</opml>", encoding="utf-8")
     feeds.add([str(tmp_path / "in.opml")], folder)
     feeds.add(["https://c.example/"], folder, section="Sports")
-    assert [one["section"] for one in listed()] == ["technology", None, "sport"]
-    assert [one["folder"] for one in listed()] == [["Tech"], ["Mine"], []]
+    assert [one["section"] for one in list_feeds()] == ["technology", None, "sport"]
+    assert [one["folder"] for one in list_feeds()] == [["Tech"], ["Mine"], []]
     feeds.section_(B, "My blogs", folder)
     feeds.section_(A, None, folder)
-    assert [one["section"] for one in listed()] == [None, "my blogs", "sport"]
-    assert [one["pictures"] for one in listed()] == [False, False, False], "off until somebody allows them"
+    assert [one["section"] for one in list_feeds()] == [None, "my blogs", "sport"]
+    assert [one["pictures"] for one in list_feeds()] == [False, False, False], "off until somebody allows them"
     feeds.pictures_(B, True, folder)
     feeds.add([A], folder, pictures=True)
-    assert [one["pictures"] for one in listed()] == [True, True, False]
+    assert [one["pictures"] for one in list_feeds()] == [True, True, False]
     feeds.pictures_(B, False, folder)
-    assert [one["pictures"] for one in listed()] == [True, False, False]
+    assert [one["pictures"] for one in list_feeds()] == [True, False, False]
 
 
 def test_bad_line_is_listed_and_the_rest_followed(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], listed: Callable[[], list[dict[str, object]]]
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], list_feeds: Callable[[], list[dict[str, object]]]
 ) -> None:
     lines = [A, "ftp://old.example/feed", "feed://b.example/feed"]
     outlines = "\n".join(f'<outline text="{number}" xmlUrl="{url}"/>' for number, url in enumerate(lines))
@@ -126,7 +126,7 @@ def test_bad_line_is_listed_and_the_rest_followed(
     said = capsys.readouterr()
     assert said.out == "2 added\n"
     assert "in.opml, line 3: ftp://old.example/feed: the address must be complete" in said.err
-    assert [one["url"] for one in listed()] == ["http://b.example/feed", A]
+    assert [one["url"] for one in list_feeds()] == ["http://b.example/feed", A]
 
 
 def test_certificate_exception_and_proxy_are_shown_plainly(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from backend.terminal.rounds import RoundProgress, follow_all, show_rounds, watc
 from tests.doubles.secure_round_status import OPENED, status
 
 
-def drawn(watch: RoundProgress, now: datetime) -> str:
+def rendered(watch: RoundProgress, now: datetime) -> str:
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
     console.print(watch.shown(now))
     assert isinstance(console.file, io.StringIO)
@@ -25,7 +25,7 @@ def test_each_stage_shows_its_seconds_and_later_ones_are_pending() -> None:
     watch = RoundProgress()
     for after, state in ((0, "open"), (4, "shares"), (7, "masked")):
         watch.seen(status(state, uploaded=12, received_bytes=2_400_000), OPENED + timedelta(seconds=after))
-    lines = drawn(watch, OPENED + timedelta(seconds=9)).splitlines()
+    lines = rendered(watch, OPENED + timedelta(seconds=9)).splitlines()
 
     assert lines[0].strip() == "round-1 · small_ranker/secure/median"
     assert [" ".join(line.split()) for line in lines[1:5]] == [
@@ -52,21 +52,21 @@ def test_progress_shows_the_sum_of_survivors_and_not_the_smallest_group() -> Non
     watch = RoundProgress()
     ended = status("applied", survivors=12, uploaded=60, finished_at=OPENED + timedelta(seconds=12))
     watch.seen(ended, OPENED)
-    assert "60 of 60 in (at least 30), in groups of at least 12, 0 B" in drawn(watch, OPENED)
+    assert "60 of 60 in (at least 30), in groups of at least 12, 0 B" in rendered(watch, OPENED)
 
 
 def test_stage_of_a_failed_round_is_not_marked_done() -> None:
     watch = RoundProgress()
     watch.seen(status("open", joined=0), OPENED)
     watch.seen(status("failed", joined=0, reason="Too few came."), OPENED + timedelta(seconds=60))
-    lines = drawn(watch, OPENED + timedelta(seconds=61)).splitlines()
+    lines = rendered(watch, OPENED + timedelta(seconds=61)).splitlines()
     assert [" ".join(line.split()) for line in lines[1:-1]] == ["✗ keys advertised 60.0 s"]
     assert lines[-1].strip() == "0 joined, 0 of 60 in (at least 30), 0 B, 61.0 s, failed"
 
     later = RoundProgress()
     for after, state in ((0, "open"), (4, "shares"), (9, "failed")):
         later.seen(status(state), OPENED + timedelta(seconds=after))
-    assert [" ".join(line.split()) for line in drawn(later, OPENED + timedelta(seconds=9)).splitlines()[1:-1]] == [
+    assert [" ".join(line.split()) for line in rendered(later, OPENED + timedelta(seconds=9)).splitlines()[1:-1]] == [
         "✓ keys advertised 4.0 s",
         "✗ shares of keys exchanged 5.0 s",
     ]
@@ -75,8 +75,8 @@ def test_stage_of_a_failed_round_is_not_marked_done() -> None:
 def test_updates_under_local_noise_have_two_stages() -> None:
     watch = RoundProgress()
     watch.seen(status("updates", stages="updates", system="uni_fedrec"), OPENED)
-    assert "updates coming in" in drawn(watch, OPENED)
-    assert "keys" not in drawn(watch, OPENED)
+    assert "updates coming in" in rendered(watch, OPENED)
+    assert "keys" not in rendered(watch, OPENED)
 
 
 @pytest.mark.parametrize("terminal", [False, True])

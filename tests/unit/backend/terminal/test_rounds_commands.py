@@ -15,7 +15,7 @@ from backend.terminal.round_commands import rounds_app
 from tests.doubles.clock import StillClock
 from tests.doubles.news import NOW
 from tests.doubles.round_rig import TOKEN, BackendRig
-from tests.doubles.small_world import serving
+from tests.doubles.small_world import serve_app
 
 Run = Callable[..., tuple[str, str]]
 """Standard output and standard error; raises what the command raises."""
@@ -32,7 +32,7 @@ def run(rig: BackendRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     settings.admin_token_file.parent.mkdir(parents=True)
     settings.admin_token_file.write_text(TOKEN, encoding="utf-8")
     monkeypatch.setattr("ownfeed.says.width", 300)
-    with serving(rig.app) as url:
+    with serve_app(rig.app) as url:
 
         def call(*words: str) -> tuple[str, str]:
             where = ("--backend", url, "--data-dir", str(settings.data_dir))

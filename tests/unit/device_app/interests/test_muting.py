@@ -36,19 +36,19 @@ def muting(stores: DeviceStores) -> Muting:
     return Muting(stores.mute_rules, lambda: NOW)
 
 
-def listed(stores: DeviceStores) -> set[str]:
+def listed_ids(stores: DeviceStores) -> set[str]:
     return {place.id for place in stores.articles.page(Selection(), 10)}
 
 
 def test_mute_rule_hides_present_and_future_stories_and_counts_those_of_today(stores: DeviceStores) -> None:
     rules = muting(stores)
     rules.add("title", "word", "lottery")
-    assert listed(stores) == {"b"}
+    assert listed_ids(stores) == {"b"}
     assert stores.articles.counts() == {"Wire": (1, 1)}
     stores.news.put_cards([card("d", "The LOTTERY again"), card("e", "A lighthouse")], NOW)
     ((rule, today),) = rules.rules()
     assert (rule.pattern, today) == ("lottery", 2)
-    assert listed(stores) == {"b", "e"}
+    assert listed_ids(stores) == {"b", "e"}
     assert stores.articles.count_hidden(Selection(("Wire",))) == 3
 
 
@@ -58,7 +58,7 @@ def test_removing_a_rule_shows_its_stories_unless_another_rule_hides_them(stores
     rules.add("address", "phrase", "example.org/a")
     first = rules.rules()[0][0]
     rules.remove(first.id)
-    assert listed(stores) == {"b", "c"}
+    assert listed_ids(stores) == {"b", "c"}
     assert rules.remove(first.id) is None
 
 
@@ -66,11 +66,11 @@ def test_rules_check_a_late_text_and_a_corrected_title(stores: DeviceStores) -> 
     rules = muting(stores)
     rules.add("text", "phrase", "crossword")
     rules.add("title", "regex", "^correct(ed)?$")
-    assert listed(stores) == {"a", "b", "c"}
+    assert listed_ids(stores) == {"a", "b", "c"}
     stores.news.put_bodies({"a": "The answers to our crossword."})
     stores.news.put_cards([card("b", "Corrected")], NOW)
     rules.catch_up()
-    assert listed(stores) == {"c"}
+    assert listed_ids(stores) == {"c"}
 
 
 def test_invalid_pattern_changes_nothing(stores: DeviceStores) -> None:

@@ -33,7 +33,7 @@ def make(tmp_path: Path, backend: FakeBackend, clock: StillClock) -> Iterator[Ma
     made: list[Device] = []
 
     def build(*, default_list_limit: int = 600, own_feeds: bool = False, **privacy: object) -> Device:
-        while made:  # a profile is one process's at a time; one that was killed has let go of it
+        while made:  # a profile is one process's at a time; a killed one has released it
             made.pop().close()
         device = build_device(
             DeviceSettings(

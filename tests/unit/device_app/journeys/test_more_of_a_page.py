@@ -34,7 +34,7 @@ def test_more_extends_the_page_keeps_it_and_sends_no_request(
     assert device.parts.serving.feed_context.kept.feed(first.feed_id) == longer, "it is stored so"
     assert device.reading.view(first.feed_id, [added[1].card.id]) == 1, "and what was added can be looked at"
     clock.go_on(1)
-    assert not {item.slot for item in new_page(device).items} & {"more"}, "another page begins anew"
+    assert not {item.slot for item in new_page(device).items} & {"more"}, "another page starts from the beginning"
 
 
 def test_page_is_complete_when_no_story_is_left(make: Make, backend: FakeBackend) -> None:

@@ -104,7 +104,7 @@ def test_stored_report_is_not_reused_by_another_mode(
     device.privacy.change(mode="code")
     assert device.privacy.overview().report is None
     assert new_page(device).mode == "personal"
-    assert device.privacy.overview().budgets[0].lifetime == 8, "drawn and paid for anew"
+    assert device.privacy.overview().budgets[0].lifetime == 8, "drawn and charged again"
 
 
 def test_label_whose_paragraph_has_figures_is_refused_without_a_usual_mechanism() -> None:

@@ -240,7 +240,7 @@ def test_refused_report_gives_the_default_list_and_the_reason(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_page_is_still_made_while_the_backend_is_busy(
+def test_page_is_made_and_a_paid_report_kept_while_the_backend_is_busy(
     make: Make, backend: FakeBackend, clock: StillClock, status: int
 ) -> None:
     device = make()

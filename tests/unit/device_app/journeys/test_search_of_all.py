@@ -36,7 +36,7 @@ def backend() -> FakeBackend:
     return made
 
 
-def kept(make: Make) -> Device:
+def device_with_pool(make: Make) -> Device:
     device = make(default_list_limit=LISTED)
     device.sync()
     device.reading.feed(refresh=True)
@@ -45,15 +45,15 @@ def kept(make: Make) -> Device:
     return device
 
 
-def with_words(backend: FakeBackend) -> set[str]:
+def matching_ids(backend: FakeBackend) -> set[str]:
     return {card.id for card in backend.pool.cards if "hárbour" in card.title}
 
 
 def test_search_finds_every_matching_story_once_across_pages(make: Make, backend: FakeBackend) -> None:
-    device = kept(make)
+    device = device_with_pool(make)
     backend.requests.clear()
     first = device.library.search(WORDS)
-    wanted = with_words(backend)
+    wanted = matching_ids(backend)
     assert first.total == len(wanted) == 160
     pages = [first, device.library.search(WORDS, 2), device.library.search(WORDS, 3), device.library.search(WORDS, 4)]
     assert [len(page.cards) for page in pages] == [SEARCH_PAGE, SEARCH_PAGE, SEARCH_PAGE, 10]
@@ -67,7 +67,7 @@ def test_search_finds_every_matching_story_once_across_pages(make: Make, backend
 
 
 def test_search_results_stay_fixed_until_a_refresh(make: Make, backend: FakeBackend, clock: StillClock) -> None:
-    device = kept(make)
+    device = device_with_pool(make)
     first = device.library.search(WORDS)
     came = [
         backend.pool.cards[0].model_copy(update={"id": f"came-{number}", "title": "Harbour", "published_at": clock()})
@@ -79,12 +79,12 @@ def test_search_results_stay_fixed_until_a_refresh(make: Make, backend: FakeBack
     assert (pages[0].cards, pages[0].near) == (first.cards, first.near), "after Back"
     shown = [card.id for page in pages for card in page.cards]
     assert len(shown) == len(set(shown)), "no page repeats what another had"
-    assert set(shown) == with_words(backend), "and none skips any"
+    assert set(shown) == matching_ids(backend), "and none skips any"
     assert {(page.new, page.made_at, page.total) for page in pages} == {(3, first.made_at, 160)}
     assert device.library.searches().searches == (), "words that are not saved are kept nowhere"
     device.lists.renew(f"search/{WORDS}")
-    anew = [device.library.search(WORDS, number) for number in (1, 2, 3, 4)]
-    assert {card.id for page in anew for card in page.cards} == with_words(backend) | {card.id for card in came}
+    again = [device.library.search(WORDS, number) for number in (1, 2, 3, 4)]
+    assert {card.id for page in again for card in page.cards} == matching_ids(backend) | {card.id for card in came}
     device.privacy.erase()
     device.parts.stores.news.put_cards([came[0].model_copy(update={"id": "later"})], clock())
     after = device.library.search(WORDS)
@@ -93,7 +93,7 @@ def test_search_results_stay_fixed_until_a_refresh(make: Make, backend: FakeBack
 
 
 def test_equally_relevant_results_are_ordered_by_date(make: Make, backend: FakeBackend) -> None:
-    device = kept(make)
+    device = device_with_pool(make)
     alike: dict[float, list[int]] = {}
     for hit in device.whole_pool.hits(WORDS):
         alike.setdefault(hit.relevance, []).append(hit.published_us)
@@ -104,7 +104,7 @@ def test_equally_relevant_results_are_ordered_by_date(make: Make, backend: FakeB
 def test_old_story_ranks_below_a_fresh_one_unless_far_more_relevant(
     make: Make, backend: FakeBackend, clock: StillClock
 ) -> None:
-    device = kept(make)
+    device = device_with_pool(make)
     card = backend.pool.cards[0]
     old, fresh = clock() - timedelta(days=60), clock() - timedelta(hours=1)
     device.parts.stores.news.put_cards(
@@ -122,7 +122,7 @@ def test_old_story_ranks_below_a_fresh_one_unless_far_more_relevant(
 def test_similar_results_contain_no_search_term_and_reach_the_stated_similarity(
     make: Make, backend: FakeBackend
 ) -> None:
-    device = kept(make)
+    device = device_with_pool(make)
     backend.requests.clear()
     found = device.library.search(WORDS)
     assert 1 <= len(found.near) <= NEAR
@@ -130,9 +130,9 @@ def test_similar_results_contain_no_search_term_and_reach_the_stated_similarity(
     leads = [row[card.id] for card in found.cards[:NEAR_LEADS]]
     likeness = (backend.pool.vectors @ backend.pool.vectors[leads].T).max(axis=1)
     topics = {backend.pool.cards[lead].topic for lead in leads}
-    left = [card for card in backend.pool.cards if card.id not in with_words(backend) and card.topic in topics]
+    left = [card for card in backend.pool.cards if card.id not in matching_ids(backend) and card.topic in topics]
     best = sorted((float(likeness[row[card.id]]) for card in left), reverse=True)
-    assert not {card.id for card in found.near} & with_words(backend)
+    assert not {card.id for card in found.near} & matching_ids(backend)
     assert {card.topic for card in found.near} <= topics
     assert [likeness[row[card.id]] for card in found.near] == pytest.approx(best[: len(found.near)], abs=0.02)
     assert device.reading.open(found.near[0].id, found=True).card == found.near[0]
@@ -145,13 +145,13 @@ def test_similar_results_contain_no_search_term_and_reach_the_stated_similarity(
 
 def test_story_that_only_shares_a_name_is_not_listed_as_similar(make: Make, backend: FakeBackend) -> None:
     """Example: a basketball player with the surname of a candidate."""
-    device = kept(make)
+    device = device_with_pool(make)
     leads = device.library.search(WORDS).cards[:NEAR_LEADS]
     topics = {card.topic for card in leads}
     cards, vectors = backend.pool.cards, backend.pool.vectors
     row = next(at for at, card in enumerate(cards) if card.id == leads[0].id)
     others = [at for at in np.argsort(-(vectors @ vectors[row])) if cards[at].topic not in topics]
-    other = next(at for at in others if cards[at].id not in with_words(backend))
+    other = next(at for at in others if cards[at].id not in matching_ids(backend))
     named = {at: cards[at].model_copy(update={"abstract": "Alessio Fantozzi was hurt."}) for at in (row, other)}
     backend.pool = replace(backend.pool, cards=tuple(named.get(at, card) for at, card in enumerate(cards)))
     backend.publish()
@@ -170,22 +170,22 @@ def test_story_that_only_shares_a_name_is_not_listed_as_similar(make: Make, back
 def test_without_a_pool_copy_only_received_stories_are_searched(make: Make, backend: FakeBackend) -> None:
     backend.pool_codes = False
     backend.publish()
-    device = kept(make)
+    device = device_with_pool(make)
     here = set(device.parts.stores.default_list.current().news_ids)  # type: ignore[union-attr]
     found = device.library.search(WORDS)
-    assert {card.id for card in found.cards} == with_words(backend) & here
+    assert {card.id for card in found.cards} == matching_ids(backend) & here
     assert found.near == ()
     assert (device.whole_pool.size(), device.whole_pool.texts()) == (None, LISTED)
 
 
 def test_search_covers_local_texts_as_well_as_pool_headlines(make: Make, backend: FakeBackend) -> None:
-    device = kept(make)
+    device = device_with_pool(make)
     news_id = device.reading.feed().items[0].card.id
     assert [card.id for card in device.library.search(f"First of {news_id}").cards] == [news_id]
 
 
 def test_pool_of_another_encoder_is_excluded(make: Make, backend: FakeBackend) -> None:
-    device = kept(make)
+    device = device_with_pool(make)
     database = device.parts.stores.database
     with database.transaction():
         database.write(
@@ -194,17 +194,17 @@ def test_pool_of_another_encoder_is_excluded(make: Make, backend: FakeBackend) -
     device = make(default_list_limit=LISTED)
     device.reading.feed(refresh=True)
     assert device.whole_pool.size() is None
-    assert device.library.search(WORDS).total < len(with_words(backend))
+    assert device.library.search(WORDS).total < len(matching_ids(backend))
     pool = device.parts.stores.pool
     stored = pool.current()
     assert stored is not None
     read = stored.listing.model_copy(update={"encoder": backend.encoder})
     pool.use(read, read.model_dump_json().encode(), stored.kept_at)
-    assert device.library.search(WORDS).total == len(with_words(backend)), "what lacked the pool was not held"
+    assert device.library.search(WORDS).total == len(matching_ids(backend)), "what lacked the pool was not held"
 
 
 def test_whole_pool_is_searched_after_a_restart_before_loading_models(make: Make, backend: FakeBackend) -> None:
-    kept(make)
+    device_with_pool(make)
     device = make(default_list_limit=LISTED)
-    assert device.library.search(WORDS).total == len(with_words(backend))
+    assert device.library.search(WORDS).total == len(matching_ids(backend))
     assert (device.whole_pool.size(), device.parts.serving.loaded()) == (800, None)

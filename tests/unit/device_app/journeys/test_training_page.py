@@ -42,7 +42,7 @@ def backend() -> WithRound:
     return WithRound()
 
 
-def looks(device: Device, clock: StillClock) -> None:
+def poll_once(device: Device, clock: StillClock) -> None:
     """Run the background's next poll, at its own pace."""
     clock.go_on(device.settings.performance.training_poll_sec)
     device.train_step()
@@ -56,7 +56,7 @@ def test_training_page_shows_background_results_without_requests(
     backend.requests.clear()
     before = [device.training() for _ in range(3)]
     assert [(one.round, one.looked_at) for one in before] == [(None, None)] * 3
-    looks(device, clock)
+    poll_once(device, clock)
     seen_at = clock()
     backend.requests.clear()
     clock.go_on(40.0)
@@ -69,25 +69,25 @@ def test_training_page_shows_background_results_without_requests(
 def test_ended_round_is_not_shown_as_running(make: Make, backend: WithRound, clock: StillClock) -> None:
     device = make()
     device.sync()
-    looks(device, clock)
+    poll_once(device, clock)
     seen_at = clock()
     backend.state = "applied"
-    looks(device, clock)
+    poll_once(device, clock)
     backend.requests.clear()
     shown = device.training()
     assert shown.round is not None
     assert (shown.gone, shown.round.state, shown.seen_at) == (True, "open", seen_at)
     assert shown.looked_at == clock()
-    looks(device, clock)
+    poll_once(device, clock)
     assert "/v1/rounds/round-1" not in backend.paths(), "who had no part in it would tell by that which round it saw"
 
 
 def test_superseded_round_is_no_longer_shown(make: Make, backend: WithRound, clock: StillClock) -> None:
     device = make()
     device.sync()
-    looks(device, clock)
+    poll_once(device, clock)
     backend.number = 2
-    looks(device, clock)
+    poll_once(device, clock)
     shown = device.training()
     assert shown.round is not None
     assert (shown.round.round, shown.gone, shown.seen_at) == ("round-2", False, clock())
@@ -98,10 +98,10 @@ def test_last_seen_round_stays_visible_with_its_age_while_offline(
 ) -> None:
     device = make()
     device.sync()
-    looks(device, clock)
+    poll_once(device, clock)
     seen_at = clock()
     backend.down = True
-    looks(device, clock)
+    poll_once(device, clock)
     kept = device.training()
     assert kept.round is not None
     assert (kept.round.state, kept.seen_at, kept.gone) == ("open", seen_at, False)

@@ -34,7 +34,7 @@ def test_unreadable_page_is_made_again(make: Make) -> None:
     assert page.feed_id != before.feed_id
     assert page.items
     assert again.reading.page(before.feed_id) is None
-    assert make().reading.feed().feed_id == page.feed_id, "the one made anew is kept"
+    assert make().reading.feed().feed_id == page.feed_id, "the one made again is kept"
 
 
 def test_deleting_a_click_removes_unreadable_feeds(make: Make, clock: StillClock) -> None:

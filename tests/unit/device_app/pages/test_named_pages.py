@@ -60,7 +60,7 @@ def test_size_of_the_explore_page_is_bounded() -> None:
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> Iterator[PagesReader]:
+def device_with_lists(tmp_path: Path) -> Iterator[PagesReader]:
     """A stand-in device that keeps its lists as a real one does."""
     stores = DeviceStores(tmp_path / "device.sqlite")
     reader = PagesReader()
@@ -71,38 +71,42 @@ def held(tmp_path: Path) -> Iterator[PagesReader]:
     stores.close()
 
 
-def listed(text: str) -> list[str]:
+def listed_ids(text: str) -> list[str]:
     return re.findall(r'<article class="card[^>]*id="n-([^"]+)"', text)
 
 
-def test_following_page_keeps_stories_that_left_the_newest_list(held: PagesReader) -> None:
-    followed = [card for card in held.device.cards if card.section == "science"]
-    before = listed(held.get("/following"))
+def test_following_page_keeps_stories_that_left_the_newest_list(device_with_lists: PagesReader) -> None:
+    followed = [card for card in device_with_lists.device.cards if card.section == "science"]
+    before = listed_ids(device_with_lists.get("/following"))
     assert before == [card.id for card in followed]
-    held.device.cards = tuple(card for card in held.device.cards if card != followed[0])
-    assert listed(held.get("/following")) == before
-    held.device.interests.stance("section", "science", None)
-    assert listed(held.get("/following")) == [], "what is no longer followed goes"
+    device_with_lists.device.cards = tuple(card for card in device_with_lists.device.cards if card != followed[0])
+    assert listed_ids(device_with_lists.get("/following")) == before
+    device_with_lists.device.interests.stance("section", "science", None)
+    assert listed_ids(device_with_lists.get("/following")) == [], "what is no longer followed goes"
 
 
-def test_unsaved_story_keeps_its_place_for_a_while(held: PagesReader) -> None:
-    ids = [card.id for card in held.device.cards[:4]]
+def test_unsaved_story_keeps_its_place_for_a_while(device_with_lists: PagesReader) -> None:
+    ids = [card.id for card in device_with_lists.device.cards[:4]]
     for one in ids[:3]:
-        held.device.library.react(one, "save")
-    assert listed(held.get("/saved")) == ids[:3]
-    held.device.library.react(ids[1], "save")
-    text = held.get("/saved")
-    assert listed(text) == ids[:3], "after Back"
+        device_with_lists.device.library.react(one, "save")
+    assert listed_ids(device_with_lists.get("/saved")) == ids[:3]
+    device_with_lists.device.library.react(ids[1], "save")
+    text = device_with_lists.get("/saved")
+    assert listed_ids(text) == ids[:3], "after Back"
     assert "2 stories, last saved first" in text
     pressed = text.partition(f'id="n-{ids[1]}"')[2].partition("</article>")[0]
     assert 'value="save" aria-pressed="false"' in pressed, "pressing again undoes it"
-    held.device.library.react(ids[3], "save")
-    assert set(listed(held.get("/saved"))) == {ids[0], ids[2], ids[3]}, "what is newly saved is there at once"
-    held.device.library.react(ids[3], "save")
-    held.device.now -= SAVED_HELD
-    held.device.lists.renew("saved")  # held since a while ago
-    held.device.lists.hold("saved", [held.device.card(one) for one in (ids[0], ids[2], ids[3])])
-    assert set(listed(held.get("/saved"))) == {ids[0], ids[2]}
+    device_with_lists.device.library.react(ids[3], "save")
+    assert set(listed_ids(device_with_lists.get("/saved"))) == {ids[0], ids[2], ids[3]}, (
+        "what is newly saved is there at once"
+    )
+    device_with_lists.device.library.react(ids[3], "save")
+    device_with_lists.device.now -= SAVED_HELD
+    device_with_lists.device.lists.renew("saved")  # held since a while ago
+    device_with_lists.device.lists.hold(
+        "saved", [device_with_lists.device.card(one) for one in (ids[0], ids[2], ids[3])]
+    )
+    assert set(listed_ids(device_with_lists.get("/saved"))) == {ids[0], ids[2]}
 
 
 def test_list_of_saved_stories_has_pages() -> None:
@@ -111,7 +115,7 @@ def test_list_of_saved_stories_has_pages() -> None:
     reader.device.cards = tuple(first.model_copy(update={"id": f"s-{number:03}"}) for number in range(70))
     reader.device.reacted = {card.id: {"save"} for card in reader.device.cards}
     pages = [reader.get(path) for path in ("/saved", "/saved?page=2", "/saved?page=3")]
-    assert [len(listed(text)) for text in pages] == [30, 30, 10]
-    assert [one for text in pages for one in listed(text)] == [card.id for card in reader.device.cards]
+    assert [len(listed_ids(text)) for text in pages] == [30, 30, 10]
+    assert [one for text in pages for one in listed_ids(text)] == [card.id for card in reader.device.cards]
     assert ["data-more>" in text for text in pages] == [True, True, False]
     assert all("70 stories, last saved first" in text for text in pages)

@@ -59,7 +59,7 @@ def test_stored_picture_is_served_and_a_missing_one_is_drawn(tmp_path: Path) -> 
     shutil.copyfile(copy.path, copy.original)
     device = build_device(device.settings, transport=backend.transport(), clock=StillClock(NOW))
     pictures = device.parts.stores.pictures
-    assert not pictures.shown(), "a copy of before the choice brings none of them back"
+    assert not pictures.shown(), "a copy from before the choice brings none of them back"
     assert pictures.content(shown) is None
     assert device.parts.stores.database.row("SELECT count(*) FROM picture") == (0,)
     device.close()

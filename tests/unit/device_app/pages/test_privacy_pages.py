@@ -134,7 +134,7 @@ def test_privacy_page_shows_each_counts_content_and_cost() -> None:
     assert '<th scope="row" class="nowrap">round-9</th>' in text
     prices = "".join(f'<td class="num">{one}</td>' for one in ("28", "3", "3.62", "1.4", "21.1", "8"))
     assert prices in text, "with real company and with none, of everything and of one click"
-    assert '<td class="num">21.1</td><td class="num">not stored</td>' in text, "a charge of before the second price"
+    assert '<td class="num">21.1</td><td class="num">not stored</td>' in text, "a charge from before the second price"
     assert "it would see your contribution, still blurred by the noise your own device adds" in text
     assert "28 stories seen, 3 of them opened" in text
     assert "would cost 21.1 epsilon today (limit 48) and 33.2 in total, at a delta of 1e-06" in text

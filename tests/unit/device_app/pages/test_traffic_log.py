@@ -28,7 +28,7 @@ def stores(tmp_path: Path) -> Iterator[DeviceStores]:
     opened.database.close()
 
 
-def look(stores: DeviceStores, at_sec: float, words: str = LOOK, *, answered: bool = True) -> int:
+def record_poll(stores: DeviceStores, at_sec: float, words: str = LOOK, *, answered: bool = True) -> int:
     """Record a GET that reveals nothing about the reader: 10 bytes of head."""
     at = NOW + timedelta(seconds=at_sec)
     entry = stores.byte_log.record(Departure(at, "sync", words, "GET", "http://h/x", b"GET /x 123", b""))
@@ -57,10 +57,10 @@ def report(stores: DeviceStores, at_sec: float, epsilon: float = 50.0) -> int:
 
 def test_consecutive_polls_are_grouped_up_to_the_next_report(stores: DeviceStores) -> None:
     for at in range(14):
-        look(stores, 5 * at)
-        look(stores, 5 * at + 1, LIST)
+        record_poll(stores, 5 * at)
+        record_poll(stores, 5 * at + 1, LIST)
     reported = report(stores, 80)
-    look(stores, 90)
+    record_poll(stores, 90)
     log = traffic_log(stores, 1, "all")
     assert [(line.words, line.count) for line in log.lines] == [
         (LOOK, 1),
@@ -113,7 +113,7 @@ def test_default_list_texts_are_one_log_line_and_not_personal(
     ids = []
     for at, stories in enumerate((40, 41, 43)):
         ids.append(texts(stores, 10 * at, stories))
-        look(stores, 10 * at + 1)
+        record_poll(stores, 10 * at + 1)
     own = texts(stores, 50, 400, "post_processing")
     (line,) = traffic_log(stores, 1, "concerning").lines
     assert (line.entry_id, line.count) == (own, 1), "of an answer to a report, each stands alone"
@@ -141,16 +141,16 @@ def test_default_list_texts_are_one_log_line_and_not_personal(
 
 def test_device_that_sent_nothing_personal_shows_everything(stores: DeviceStores) -> None:
     assert traffic_log(stores, 1, None).lines == ()
-    look(stores, 0)
+    record_poll(stores, 0)
     log = traffic_log(stores, 1, None)
     assert (log.shown, len(log.lines)) == ("all", 1)
     assert traffic_log(stores, 1, "concerning").lines == ()
 
 
 def test_polls_of_two_days_and_unanswered_polls_are_separated(stores: DeviceStores) -> None:
-    look(stores, 0)
-    look(stores, 5, answered=False)
-    look(stores, 86_400)
+    record_poll(stores, 0)
+    record_poll(stores, 5, answered=False)
+    record_poll(stores, 86_400)
     assert [(line.count, line.unanswered) for line in traffic_log(stores, 1, "all").lines] == [(1, 0), (2, 1)]
 
 
@@ -158,7 +158,7 @@ def test_every_request_appears_in_exactly_one_line(stores: DeviceStores) -> None
     ids = set()
     for at in range(130):
         ids.add(report(stores, 10 * at, 0.0))
-        ids.update(look(stores, 10 * at + part) for part in (1, 2, 3))
+        ids.update(record_poll(stores, 10 * at + part) for part in (1, 2, 3))
     pages = traffic_log(stores, 1, "all").pages
     lines = [line for page in range(1, pages + 1) for line in traffic_log(stores, page, "all").lines]
     assert pages == 6
@@ -169,8 +169,8 @@ def test_every_request_appears_in_exactly_one_line(stores: DeviceStores) -> None
 
 def test_polls_grouped_in_one_line_are_listed_on_pages(stores: DeviceStores) -> None:
     for at in range(120):
-        look(stores, at)
-        look(stores, at, LIST)
+        record_poll(stores, at)
+        record_poll(stores, at, LIST)
     line = traffic_log(stores, 1, "all").lines[1]
     pages = [request_group_page(stores, line.oldest_id, line.entry_id, page) for page in (1, 2, 3)]
     found = [entry for page in pages if page is not None for entry in page.entries]

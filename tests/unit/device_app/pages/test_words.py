@@ -53,7 +53,7 @@ class Spoken(HTMLParser):
             self.words.append(data)
 
 
-def spoken(html: str) -> str:
+def visible_text(html: str) -> str:
     page = Spoken()
     page.feed(html)
     return " ".join(" ".join(page.words).split())
@@ -68,7 +68,7 @@ def test_pages_use_no_jargon_outside_drawers(kind: str) -> None:
     for path in paths:
         answer = reader.client.get(path)
         assert answer.status_code == 200, path
-        said = spoken(answer.text).replace("The Ledger", "a publisher")
+        said = visible_text(answer.text).replace("The Ledger", "a publisher")
         assert "Ownfeed" in said
         found += [f"{path}: ...{said[max(0, hit.start() - 40) : hit.end() + 30]}..." for hit in JARGON.finditer(said)]
     assert found == []
@@ -82,7 +82,7 @@ def test_own_feeds_pages_mention_no_publisher_features(kind: str) -> None:
     left_out = {"typical": "^/(training|privacy|you|latency)", "empty": "^/$|^/(story|training|explore/)"}[kind]
     found = []
     for path in [path for path in PAGES if not re.search(left_out, path)]:
-        said = spoken(reader.get(path))
+        said = visible_text(reader.get(path))
         found += [
             f"{path}: ...{said[max(0, hit.start() - 60) : hit.end() + 40]}..." for hit in OF_OTHERS.finditer(said)
         ]
@@ -90,5 +90,7 @@ def test_own_feeds_pages_mention_no_publisher_features(kind: str) -> None:
 
 
 def test_text_in_drawers_is_excluded_from_the_page_text() -> None:
-    said = spoken('<p>a</p><details class="exact"><summary>b</summary><p>epsilon<br>c</p></details><p title="d">e</p>')
+    said = visible_text(
+        '<p>a</p><details class="exact"><summary>b</summary><p>epsilon<br>c</p></details><p title="d">e</p>'
+    )
     assert said == "a d e"

@@ -35,7 +35,7 @@ AXES = np.eye(16, dtype=np.float32)
 def test_device_killed_between_charging_and_sending_keeps_charge_and_report(tmp_path: Path) -> None:
     # The child is killed once seal_report has returned: nothing was sent, the charge stays and the report is reused.
     path = tmp_path / "device.sqlite"
-    child = killed(path, "")
+    child = killed_after_seal(path, "")
     database = Database(path)
     memo = ReportMemo(database)
     kept = memo.current("r1")
@@ -52,7 +52,7 @@ def test_device_killed_between_charging_and_sending_keeps_charge_and_report(tmp_
 
 def test_device_killed_before_the_charge_is_committed_has_no_report(tmp_path: Path) -> None:
     path = tmp_path / "device.sqlite"
-    killed(path, "import os, signal; ReportMemo.keep = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
+    killed_after_seal(path, "import os, signal; ReportMemo.keep = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n")
     database = Database(path)
     assert ReportMemo(database).latest() is None
     assert LedgerRepository(database).entries().total == 0
@@ -60,7 +60,7 @@ def test_device_killed_before_the_charge_is_committed_has_no_report(tmp_path: Pa
     database.close()
 
 
-def killed(path: Path, sabotage: str) -> str:
+def killed_after_seal(path: Path, sabotage: str) -> str:
     """Seal a code in a process that is killed right afterwards, or by its sabotage; return the payload's hash."""
     program = (
         "import sys; from pathlib import Path; from datetime import datetime, UTC; import numpy as np\n"
@@ -146,7 +146,7 @@ def test_codebook_identity_depends_on_content_not_name(
         reporter = code_reporter(BOOK, AXES, under)
         sealed_by(reporter, ReportInput(AXES[[5]]), ledger, memo, clicks=3, settings=settings)
     assert ledger.total("reports") == 16
-    assert DrawnReports(database).distinct("code") == 4, "other vectors, or the same encoder's that came anew"
+    assert DrawnReports(database).distinct("code") == 4, "other vectors, or the same encoder's received again"
 
 
 def test_third_new_codebook_in_a_day_is_not_used_until_the_next_day(

@@ -41,7 +41,7 @@ def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
-def read(
+def report_input(
     by: InterestReporter, clicks: NDArray[np.float32], labels: NDArray[np.int64], searched: object = None
 ) -> ReportInput:
     given = ReportInput(clicks, searched=searched)  # type: ignore[arg-type]
@@ -53,10 +53,10 @@ def test_interest_with_the_largest_weight_is_the_prototype_nearest_to_the_mean_c
     for seed in range(50):
         by, clicks = reporter(seed), unit(rng.normal(size=(int(rng.integers(1, 50)), D)))
         labels = average_linkage(clicks, 1.3, 5)
-        assert by.value(read(by, clicks, labels)) == nearest(by.prototypes, user_vector(clicks))
+        assert by.value(report_input(by, clicks, labels)) == nearest(by.prototypes, user_vector(clicks))
         searched = unit(rng.normal(size=(1, D)))[0]
         both = ReportInput(clicks, searched=searched).vector
-        assert by.value(read(by, clicks, labels, searched)) == nearest(by.prototypes, both)
+        assert by.value(report_input(by, clicks, labels, searched)) == nearest(by.prototypes, both)
 
 
 def test_total_weights_are_bitwise_equal_for_any_clusters() -> None:
@@ -73,7 +73,7 @@ def test_total_weights_are_bitwise_equal_for_any_clusters() -> None:
 def test_reader_is_shown_each_interest_and_the_weights_that_chose_the_number() -> None:
     by = reporter()
     clicks = by.prototypes[[3, 3, 3, 8]]
-    value, weights, *interests = by.shown(read(by, clicks, np.array([0, 0, 0, 1])))
+    value, weights, *interests = by.shown(report_input(by, clicks, np.array([0, 0, 0, 1])))
     assert value == (3.0,)
     assert [row[0] for row in interests] == [3, 1]
     assert (interests[0][1 + 3], interests[1][1 + 8]) == (1, 1), "each interest lies on its own prototype"
@@ -83,10 +83,10 @@ def test_reader_is_shown_each_interest_and_the_weights_that_chose_the_number() -
 
 def test_reader_without_vectors_reports_number_zero_and_invalid_vectors_are_refused() -> None:
     by = reporter()
-    assert by.value(read(by, np.empty((0, D), np.float32), NONE)) == 0
+    assert by.value(report_input(by, np.empty((0, D), np.float32), NONE)) == 0
     assert by.value(None) == -1
     with pytest.raises(ValueError, match="not finite"):
-        read(by, np.full((1, D), np.inf, np.float32), np.zeros(1, np.int64))
+        report_input(by, np.full((1, D), np.inf, np.float32), np.zeros(1, np.int64))
 
 
 def test_interest_number_is_drawn_and_charged_once_whatever_the_clusters(
@@ -97,7 +97,7 @@ def test_interest_number_is_drawn_and_charged_once_whatever_the_clusters(
     by = reporter()
     clicks = by.prototypes[[3, 3, 8]]
     sent = {
-        sealed_by(by, read(by, clicks, np.array(labels)), ledger, memo, clicks=3, settings=settings).payload
+        sealed_by(by, report_input(by, clicks, np.array(labels)), ledger, memo, clicks=3, settings=settings).payload
         for labels in ([0, 0, 1], [0, 1, 2], [0, 0, 0])
     }
     assert len(sent) == 1
@@ -111,7 +111,7 @@ def test_interest_number_is_drawn_and_charged_once_whatever_the_clusters(
 def test_attacker_guesses_no_better_than_epsilon_allows() -> None:
     # An attacker knows both readers and names the one whose number arrived; the bound is e^eps / (1 + e^eps).
     by, draws = reporter(epsilon=1.0), 6_000
-    one, other = (read(by, by.prototypes[[k, k, k]], np.zeros(3, np.int64)) for k in (3, 8))
+    one, other = (report_input(by, by.prototypes[[k, k, k]], np.zeros(3, np.int64)) for k in (3, 8))
     noise = SeededNoise("attacker")
     codes = [np.array([by.make(each, noise)[0].code for _ in range(draws)]) for each in (one, other)]
     found = [np.bincount(each, minlength=K) / draws for each in codes]

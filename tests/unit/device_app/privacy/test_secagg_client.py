@@ -32,8 +32,8 @@ from tests.doubles.secure_sums import (
     cohort,
     deliver,
     random_vector,
+    run_until,
     terms,
-    until,
 )
 
 
@@ -43,7 +43,7 @@ def roster_of(server: SecureSumServer, device: SumDevice) -> Roster:
     return found
 
 
-def swapped(roster: Roster, member: int, **keys: bytes) -> Roster:
+def with_other_keys(roster: Roster, member: int, **keys: bytes) -> Roster:
     """Return the roster with some keys of one member exchanged."""
     entries = tuple(
         entry.model_copy(update={"keys": entry.keys.model_copy(update=keys)}) if entry.member == member else entry
@@ -66,23 +66,29 @@ LIES_ABOUT_THE_ROSTER: dict[str, tuple[Callable[[Roster], Roster], str]] = {
     "a threshold of one": (lambda one: one.model_copy(update={"threshold": 1}), "threshold is 1"),
     "a threshold below two thirds": (lambda one: one.model_copy(update={"threshold": 2}), "threshold is 2"),
     "a threshold nobody reaches": (lambda one: one.model_copy(update={"threshold": 5}), "threshold is 5"),
-    "a key of the server's own": (lambda one: swapped(one, 3, mask_key=b"\x09" * 32), "not signed for this round"),
-    "one key for two members": (lambda one: swapped(one, 3, mask_key=key_of(one, 2)), "same key"),
-    "this device's key exchanged": (lambda one: swapped(one, 1, mask_key=b"\x09" * 32), "other keys for this device"),
+    "a key of the server's own": (
+        lambda one: with_other_keys(one, 3, mask_key=b"\x09" * 32),
+        "not signed for this round",
+    ),
+    "one key for two members": (lambda one: with_other_keys(one, 3, mask_key=key_of(one, 2)), "same key"),
+    "this device's key exchanged": (
+        lambda one: with_other_keys(one, 1, mask_key=b"\x09" * 32),
+        "other keys for this device",
+    ),
     "this device under another number": (lambda one: one.model_copy(update={"me": 2}), "other keys for this device"),
 }
 
 
 @pytest.mark.parametrize(("forged", "words"), LIES_ABOUT_THE_ROSTER.values(), ids=LIES_ABOUT_THE_ROSTER.keys())
 def test_device_leaves_a_sum_with_a_false_roster(forged: Callable[[Roster], Roster], words: str) -> None:
-    server, devices = until("keys")
+    server, devices = run_until("keys")
     with pytest.raises(SumAborted, match=words):
         devices[0].receive(forged(roster_of(server, devices[0])))
 
 
 def test_device_leaves_a_sum_with_a_low_order_key_even_without_signatures() -> None:
-    server, devices = until("keys", "semi_honest")
-    false = swapped(roster_of(server, devices[0]), 3, encryption_key=bytes(32))
+    server, devices = run_until("keys", "semi_honest")
+    false = with_other_keys(roster_of(server, devices[0]), 3, encryption_key=bytes(32))
     with pytest.raises(SumAborted, match="low order"):
         devices[0].receive(false)
 
@@ -124,7 +130,7 @@ def boxes_of(server: SecureSumServer, device: SumDevice) -> Shares:
 
 
 def test_altered_box_is_reported_and_its_sender_excluded() -> None:
-    server, devices = until("shares")
+    server, devices = run_until("shares")
     honest = boxes_of(server, devices[0])
     for place in (0, 40, len(honest.boxes[0].box) - 1):
         altered = bytearray(honest.boxes[0].box)
@@ -145,7 +151,7 @@ def test_altered_box_is_reported_and_its_sender_excluded() -> None:
 
 
 def test_box_whose_contents_are_not_field_elements_is_reported() -> None:
-    server, devices = until("shares")
+    server, devices = run_until("shares")
     honest, roster = boxes_of(server, devices[0]), devices[0].state.roster
     assert roster is not None
     sender = X25519PrivateKey.from_private_bytes(devices[1].state.encryption_secret)
@@ -162,7 +168,7 @@ def test_box_whose_contents_are_not_field_elements_is_reported() -> None:
 
 
 def test_complaint_contains_only_member_numbers() -> None:
-    server, devices = until("shares")
+    server, devices = run_until("shares")
     honest = boxes_of(server, devices[0])
     step = devices[0].receive(Shares(boxes=(Box(member=2, box=bytes(90)), *honest.boxes[1:])))
     assert step.sealed.payload == b'{"members":[2]}'
@@ -174,7 +180,7 @@ def complained_of(step: Step) -> tuple[int, ...]:
 
 
 def test_box_with_a_wrong_sender_or_receiver_is_reported() -> None:
-    server, devices = until("shares")
+    server, devices = run_until("shares")
     mine, yours = boxes_of(server, devices[0]), boxes_of(server, devices[1])
     from_three = next(box for box in yours.boxes if box.member == 3)
     misled = tuple(from_three if b.member == 3 else b for b in mine.boxes)
@@ -185,7 +191,7 @@ def test_box_with_a_wrong_sender_or_receiver_is_reported() -> None:
 
 
 def test_device_leaves_a_sum_with_too_few_boxes_or_boxes_from_strangers_or_itself() -> None:
-    server, devices = until("shares")
+    server, devices = run_until("shares")
     honest = boxes_of(server, devices[0])
     with pytest.raises(SumAborted, match="2 members shared their keys, at least 3 are needed"):
         devices[0].revived().receive(Shares(boxes=honest.boxes[:1]))
@@ -204,19 +210,19 @@ def test_device_leaves_a_sum_with_too_few_boxes_or_boxes_from_strangers_or_itsel
     ],
 )
 def test_device_leaves_a_sum_with_an_impossible_list_of_survivors(members: tuple[int, ...], words: str) -> None:
-    _, devices = until("masked")
+    _, devices = run_until("masked")
     with pytest.raises(SumAborted, match=words):
         devices[0].receive(Survivors(members=members))
 
 
 def test_device_leaves_a_sum_with_fewer_survivors_than_the_minimum_cohort() -> None:
-    _, devices = until("masked", "semi_honest", 6, cohort_minimum=6)
+    _, devices = run_until("masked", "semi_honest", 6, cohort_minimum=6)
     with pytest.raises(SumAborted, match="5 members survived"):
         devices[0].receive(Survivors(members=(1, 2, 3, 4, 5)))
 
 
 def test_two_devices_given_different_survivors_detect_it() -> None:
-    _, devices = until("masked", size=6)
+    _, devices = run_until("masked", size=6)
     reported = {place: (1, 2, 3, 4, 5, 6) if place % 2 else (1, 2, 3, 4, 5) for place in range(5)}
     signatures = []
     for place, members in reported.items():
@@ -233,14 +239,14 @@ def test_two_devices_given_different_survivors_detect_it() -> None:
 
 
 def test_signature_of_a_member_that_dropped_out_makes_the_device_leave() -> None:
-    _, devices = until("masked", size=6)
+    _, devices = run_until("masked", size=6)
     devices[0].receive(Survivors(members=(1, 2, 3, 4, 5)))
     with pytest.raises(SumAborted, match="member 6 signed and is no survivor"):
         devices[0].receive(Agreements(signatures=(MemberSignature(member=6, signature=bytes(64)),)))
 
 
 def test_device_reveals_shares_of_only_one_secret() -> None:
-    _, devices = until("masked", "semi_honest", 6)
+    _, devices = run_until("masked", "semi_honest", 6)
     device = devices[0]
     first = device.receive(Survivors(members=(1, 2, 3, 4, 5)))
     assert first.state.revealed is not None
@@ -255,7 +261,7 @@ def test_device_reveals_shares_of_only_one_secret() -> None:
 
 
 def test_device_leaves_a_sum_after_an_answer_of_another_stage() -> None:
-    server, devices = until("keys")
+    server, devices = run_until("keys")
     with pytest.raises(SumAborted, match="answered Survivors where Roster was due"):
         devices[0].receive(Survivors(members=(1, 2)))
     with pytest.raises(SumAborted, match="answered NoneType where Roster was due"):

@@ -33,8 +33,8 @@ def mechanism(sigma: float, reach: int) -> np.ndarray:
     return weights / weights.sum()
 
 
-def fits(draws: np.ndarray, sigma: float, cells: int) -> bool:
-    """Return the chi-square p-value of draws under the stated distribution, in cells of equal width and two tails."""
+def follows_gaussian(draws: np.ndarray, sigma: float, cells: int) -> bool:
+    """Return whether draws follow the stated distribution, by chi-square in cells of equal width and two tails."""
     reach = math.ceil(12 * sigma)
     probability = mechanism(sigma, reach)
     edge = math.ceil(4 * sigma)
@@ -52,8 +52,8 @@ def fits(draws: np.ndarray, sigma: float, cells: int) -> bool:
 def test_draws_match_the_discrete_gaussian(sigma: int) -> None:
     draws = discrete_gaussian(sigma, 150_000, SeededNoise(f"law {sigma}"))
     assert draws.size == 150_000
-    assert fits(draws, sigma, 60)
-    assert not fits(draws, sigma * 1.03, 60), "the test sees a sigma that is off by three percent"
+    assert follows_gaussian(draws, sigma, 60)
+    assert not follows_gaussian(draws, sigma * 1.03, 60), "the test sees a sigma that is off by three percent"
 
 
 def test_discrete_gaussian_with_the_largest_sigma_has_the_stated_moments() -> None:
@@ -69,7 +69,7 @@ def test_coin_flips_that_doubles_cannot_decide_are_decided_exactly(monkeypatch: 
     draws = discrete_gaussian(3, 3_000, SeededNoise("exact"))
     monkeypatch.undo()
     assert (draws == discrete_gaussian(3, 3_000, SeededNoise("exact"))).all()
-    assert fits(draws, 3, 30)
+    assert follows_gaussian(draws, 3, 30)
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1), Fraction(1, 3), Fraction(45), Fraction(0)])
@@ -139,7 +139,7 @@ def test_survivors_shares_add_up_to_the_noise_of_the_sum() -> None:
     for device in range(20):
         total += add_noise_share(code, 30, SeededNoise(device), 32)
     noise = as_integers(total) - 20 * as_integers(code.codes)
-    assert fits(noise, math.sqrt(20) * 30, 60)
+    assert follows_gaussian(noise, math.sqrt(20) * 30, 60)
 
 
 def test_rho_of_a_sum_with_large_noise_shares_is_that_of_a_gaussian() -> None:

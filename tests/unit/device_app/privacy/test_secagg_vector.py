@@ -23,8 +23,8 @@ from tests.doubles.secure_sums import (
     plain_sum,
     random_vector,
     run_sum,
+    run_until,
     terms,
-    until,
 )
 
 
@@ -48,7 +48,7 @@ def test_devices_killed_at_every_stage_resend_and_the_sum_is_exact(mode: str) ->
 
 
 def test_device_that_lost_its_masked_vector_leaves() -> None:
-    server, devices = until("masked", "semi_honest")
+    server, devices = run_until("masked", "semi_honest")
     device = devices[0]
     device.payload = None
     with pytest.raises(SumAborted, match="second one must not be made"):
@@ -80,7 +80,7 @@ def test_messages_before_the_masked_vector_are_independent_of_clicks() -> None:
 
 
 def test_masked_vector_does_not_leave_without_budget(ledger: Ledger) -> None:
-    server, devices = until("keys")
+    server, devices = run_until("keys")
     part = SumParticipant(
         devices[0].state, Contribution(devices[0].vector, Charge("training", "secure_sum", epsilon=1e9)), ledger
     )
@@ -101,7 +101,7 @@ def test_masked_vector_does_not_leave_without_budget(ledger: Ledger) -> None:
 
 
 def test_vector_that_does_not_match_the_terms_is_refused() -> None:
-    server, devices = until("complaints")
+    server, devices = run_until("complaints")
     for wrong in (random_vector(5), random_vector(4, bits=64)):
         devices[0].vector = wrong
         with pytest.raises(ValueError, match="the terms say 4 of 32 bits"):
@@ -110,7 +110,7 @@ def test_vector_that_does_not_match_the_terms_is_refused() -> None:
 
 def test_masked_vector_of_zeros_is_uniform_by_chi_square() -> None:
     # 400,000 bytes in 256 bins; a true uniform fails once in a million runs.
-    server, devices = until("complaints", "semi_honest", length=100_000)
+    server, devices = run_until("complaints", "semi_honest", length=100_000)
     devices[0].vector = np.zeros(100_000, dtype="<u4")
     device = devices[0].revived()
     device.receive(answer(server, device))

@@ -60,7 +60,7 @@ NAMES = ("recency", "section_affinity")
 WEIGHTS = np.array([0.5, 0.25], np.float32)
 
 
-def beside(count: int, *, clicked: list[int]) -> FeatureContext:
+def feature_context(count: int, *, clicked: list[int]) -> FeatureContext:
     """Return `count` candidates of sections 0, 1, 2, ... of increasing age, for a reader of the clicked sections."""
     return FeatureContext(
         sections=np.arange(count, dtype=np.int64),
@@ -81,14 +81,16 @@ def test_ranker_adds_weighted_features_in_their_named_order() -> None:
     draw = np.random.default_rng(4)
     history, candidates = draw.normal(size=(4, DIM)), draw.normal(size=(3, DIM))
     found = feature_ranker().score(
-        history.astype(np.float32), candidates.astype(np.float32), beside(3, clicked=[1, 1, 1, 9])
+        history.astype(np.float32), candidates.astype(np.float32), feature_context(3, clicked=[1, 1, 1, 9])
     )
     known = 0.5 * np.array([1, 0.5, 0]) + 0.25 * np.array([0, 0.75, 0])
     np.testing.assert_allclose(found, _oracle(history, candidates) + known, atol=1e-5)
 
 
 def test_ranker_without_clicks_scores_by_its_features() -> None:
-    found = feature_ranker().score(np.zeros((0, DIM), np.float32), np.ones((3, DIM), np.float32), beside(3, clicked=[]))
+    found = feature_ranker().score(
+        np.zeros((0, DIM), np.float32), np.ones((3, DIM), np.float32), feature_context(3, clicked=[])
+    )
     np.testing.assert_allclose(found, [0.5, 0.25, 0], atol=1e-6)
 
 
@@ -121,7 +123,7 @@ def test_ranking_400_candidates_with_features_takes_less_than_2_ms_of_cpu() -> N
     weights = {"beta": np.array(BETA, np.float32), "feature_weights": WEIGHTS}
     ranker = Ranker(GraphSession(feature_score_graph(256, 2), weights), name="r", features=NAMES)
     clicks, candidates = (draw.normal(size=(rows, 256)).astype(np.float32) for rows in (50, 400))
-    context_features, taken = beside(400, clicked=list(range(50))), []
+    context_features, taken = feature_context(400, clicked=list(range(50))), []
     for _ in range(30):
         started = time.process_time()
         ranker.score(clicks, candidates, context_features)

@@ -100,7 +100,7 @@ def test_index_follows_the_listing_in_bounded_steps(database: Database, now: dat
     use(pool, [days[1], cards[-5:]], now)
     left = [*days[1], *cards[-5:]]
     assert index.catch_up(0) == 0
-    assert database.number("SELECT count(*) FROM pool_text") == len(days[1]), "a day that is gone is let go of first"
+    assert database.number("SELECT count(*) FROM pool_text") == len(days[1]), "a missing day is dropped first"
     assert {hit.id: hit.relevance for hit in index.hits("harbour")} == pytest.approx(by_hand("harbour", left))
     pool.drop()
     assert index.hits("harbour") == []

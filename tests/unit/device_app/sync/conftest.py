@@ -122,7 +122,7 @@ class FakeReleases:
             "default_ranker": "ranker.cosine",
         }
         if self.chain and release_number(self.chain[-1].release) >= release_number(release):
-            self.chain, self.head = [], None  # the same again: these tests begin anew
+            self.chain, self.head = [], None  # the same again: these tests start again
         manifest = ReleaseManifest(**({"chain": self.head} | values | changes))
         self.signed = sign(manifest, self.key)
         hashed = sha256(self.signed.manifest.encode()).hexdigest()

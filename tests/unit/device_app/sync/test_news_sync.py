@@ -119,7 +119,7 @@ def to_new_encoder(client: HttpClient, database: Database, backend: FakeReleases
     return vectors
 
 
-def stored(database: Database, ids: list[str], now: datetime) -> None:
+def store_articles(database: Database, ids: list[str], now: datetime) -> None:
     cards = [
         NewsCard.model_validate(
             {
@@ -145,7 +145,7 @@ def test_new_encoder_pulls_every_shard_once_for_stored_articles(
     backend: FakeReleases,
     now: datetime,
 ) -> None:
-    stored(database, ["A", "C"], now)
+    store_articles(database, ["A", "C"], now)
     vectors = to_new_encoder(client, database, backend, now)
     assert vector_sync(client, database, now).refresh() == 2
     mask, found = NewsStore(database).vectors(["A", "B", "C"], "enc-2")
@@ -171,7 +171,7 @@ def test_vector_requests_do_not_depend_on_clicks(
         home.mkdir()
         database = Database(Path(shutil.copy(migrated, home / "device.sqlite")))
         client = HttpClient("http://backend.example", ByteLog(database), lambda: now, httpx.MockTransport(backend))
-        stored(database, clicked, now)
+        store_articles(database, clicked, now)
         for news_id in clicked:
             Clicks(database).add(news_id, "f", now)
         to_new_encoder(client, database, backend, now)
@@ -189,7 +189,7 @@ def test_interrupted_pull_resumes(
     backend: FakeReleases,
     now: datetime,
 ) -> None:
-    stored(database, ["A", "C"], now)
+    store_articles(database, ["A", "C"], now)
     to_new_encoder(client, database, backend, now)
     backend.down = {"/v1/releases/2/vectors/2026-11-20.0"}
     with pytest.raises(BackendUnreachable):
@@ -205,7 +205,7 @@ def test_new_encoder_is_used_once_its_vectors_arrived_or_failed_to(
     backend: FakeReleases,
     now: datetime,
 ) -> None:
-    stored(database, ["A", "C"], now)
+    store_articles(database, ["A", "C"], now)
     to_new_encoder(client, database, backend, now)
     in_use: list[list[bool]] = []
 
@@ -238,7 +238,7 @@ def test_shard_that_does_not_match_its_declaration_is_refused(
     backend: FakeReleases,
     now: datetime,
 ) -> None:
-    stored(database, ["A", "C"], now)
+    store_articles(database, ["A", "C"], now)
     to_new_encoder(client, database, backend, now)
     path = "/v1/releases/2/vectors/2026-11-19.0"
     whole = backend.shards["2026-11-19.0"][1]

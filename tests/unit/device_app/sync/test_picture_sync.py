@@ -55,7 +55,7 @@ def device(tmp_path: Path, backend: FakeBackend) -> Iterator[Device]:
     device.close()
 
 
-def asked(backend: FakeBackend, since: int = 0) -> list[str]:
+def picture_requests(backend: FakeBackend, since: int = 0) -> list[str]:
     """Return the requests for the list and its shards, in order; a shard by its place in the list."""
     places = {shard.pictures.sha256: str(at) for at, shard in enumerate(backend.picture_list().shards)}
     named = (path.rsplit("/", 1)[-1] for path in backend.paths()[since:])
@@ -64,13 +64,13 @@ def asked(backend: FakeBackend, since: int = 0) -> list[str]:
 
 def test_every_shard_is_pulled_once_in_list_order(device: Device, backend: FakeBackend) -> None:
     device.sync()
-    assert asked(backend) == ["pictures", "0", "1", "2"]
+    assert picture_requests(backend) == ["pictures", "0", "1", "2"]
     pictures = device.parts.stores.pictures
     assert {card.id: pictures.content(card.id) for card in backend.pool.cards[:10]} == backend.pictures
     assert pictures.content(backend.pool.cards[10].id) is None
     since = len(backend.requests)
     device.sync()
-    assert asked(backend, since) == ["pictures"], "304"
+    assert picture_requests(backend, since) == ["pictures"], "304"
 
 
 def test_removed_pictures_are_deleted_and_only_new_ones_pulled(device: Device, backend: FakeBackend) -> None:
@@ -80,7 +80,7 @@ def test_removed_pictures_are_deleted_and_only_new_ones_pulled(device: Device, b
     backend.pictures[backend.pool.cards[20].id] = small_picture("olive")
     since = len(backend.requests)
     device.sync()
-    assert asked(backend, since) == ["pictures", "2"]
+    assert picture_requests(backend, since) == ["pictures", "2"]
     pictures = device.parts.stores.pictures
     assert pictures.content(gone) is None
     assert pictures.path(gone) == ""
@@ -93,11 +93,11 @@ def test_switched_off_pictures_are_deleted_and_not_requested(device: Device, bac
     pictures.show(False)
     since = len(backend.requests)
     device.sync()
-    assert asked(backend, since) == []
+    assert picture_requests(backend, since) == []
     assert (pictures.path(first), pictures.content(first)) == ("", None)
     pictures.show(True)
     device.sync()
-    assert asked(backend, since) == ["pictures", "0", "1", "2"]
+    assert picture_requests(backend, since) == ["pictures", "0", "1", "2"]
     assert pictures.path(first) == f"/pictures/{first}.webp?of={backend.picture_list().shards[0].pictures.sha256[:12]}"
 
 
@@ -171,7 +171,7 @@ def test_invalid_picture_shard_is_named_in_the_error_and_the_feed_stays(
     assert device.reading.feed() == before
     assert (device.status().online, device.status().alerts) == (True, ()), "no trouble of the pages"
     first = backend.pool.cards[0].id
-    assert device.parts.stores.pictures.content(first) == backend.pictures[first], "those of before stay"
+    assert device.parts.stores.pictures.content(first) == backend.pictures[first], "the earlier ones stay"
 
 
 def test_picture_list_or_shard_with_the_wrong_hash_is_refused(

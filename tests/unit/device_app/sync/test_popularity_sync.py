@@ -42,7 +42,7 @@ def device(tmp_path: Path, backend: FakeBackend) -> Iterator[Device]:
     device.close()
 
 
-def reported(
+def popularity_of(
     backend: FakeBackend, lifts: dict[str, int], popular: tuple[str, ...] = (), release: str = ""
 ) -> Popularity:
     return Popularity(
@@ -71,7 +71,7 @@ def test_backend_without_popularity_changes_nothing(device: Device, backend: Fak
 
 def test_popularity_is_requested_by_its_hash_and_kept_until_replaced(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 3)
-    backend.popularity = reported(backend, {ids[0]: 32}, tuple(ids))
+    backend.popularity = popularity_of(backend, {ids[0]: 32}, tuple(ids))
     device.sync()
     kept = device.parts.stores.popularity.current()
     assert kept is not None
@@ -85,15 +85,15 @@ def test_popularity_is_requested_by_its_hash_and_kept_until_replaced(device: Dev
     assert b"if-none-match" not in entry.head.lower()
     assert again[0].status == 304
     assert again[0].body == entry.body == b""
-    backend.popularity = reported(backend, {ids[1]: -32}, tuple(ids[1:]))
+    backend.popularity = popularity_of(backend, {ids[1]: -32}, tuple(ids[1:]))
     device.sync()
     assert [card.id for card in device.reading.popular()] == ids[1:]
 
 
 def test_popularity_of_another_release_is_refused_and_the_old_one_stays(device: Device, backend: FakeBackend) -> None:
-    backend.popularity = reported(backend, {default_list(backend, 1)[0]: 4})
+    backend.popularity = popularity_of(backend, {default_list(backend, 1)[0]: 4})
     device.sync()
-    backend.popularity = reported(backend, {}, release="r77")
+    backend.popularity = popularity_of(backend, {}, release="r77")
     with pytest.raises(AnswerMalformed, match="popularity"):
         device.sync()
     kept = device.parts.stores.popularity.current()
@@ -103,7 +103,7 @@ def test_popularity_of_another_release_is_refused_and_the_old_one_stays(device: 
 
 def test_popular_list_follows_the_backend_without_hidden_stories(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 40)
-    backend.popularity = reported(backend, {}, (*reversed(ids), "not-here"))
+    backend.popularity = popularity_of(backend, {}, (*reversed(ids), "not-here"))
     device.sync()
     cards = device.reading.popular()
     order = {news_id: place for place, news_id in enumerate(reversed(ids))}
@@ -120,7 +120,7 @@ def test_popular_list_follows_the_backend_without_hidden_stories(device: Device,
 
 def test_feed_of_a_new_reader_starts_with_popular_stories(device: Device, backend: FakeBackend) -> None:
     lifted = default_list(backend, 400)[200:206]
-    backend.popularity = reported(backend, dict.fromkeys(lifted, 64), tuple(lifted))
+    backend.popularity = popularity_of(backend, dict.fromkeys(lifted, 64), tuple(lifted))
     device.sync()
     plain_order = [item.card.id for item in new_page(device).items]
     assert set(plain_order) & set(lifted), "two days old, and in the feed because they are popular"
@@ -130,13 +130,13 @@ def test_feed_of_a_new_reader_starts_with_popular_stories(device: Device, backen
 
 def test_popularity_known_at_display_is_stored_with_the_feed(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 30)
-    backend.popularity = reported(backend, dict.fromkeys(ids, 16))
+    backend.popularity = popularity_of(backend, dict.fromkeys(ids, 16))
     device.sync()
     shown = [item.card.id for item in new_page(device).items]
     kept = device.parts.stores.impressions.popularity_at(shown, NOW)
     assert kept == {news_id: 0.25 if news_id in ids else 0.0 for news_id in shown}
     assert 0.25 in kept.values()
-    backend.popularity = reported(backend, dict.fromkeys(ids, -64))
+    backend.popularity = popularity_of(backend, dict.fromkeys(ids, -64))
     device.sync()
     assert device.parts.stores.impressions.popularity_at(shown, NOW) == kept
 
@@ -156,7 +156,7 @@ def test_share_of_fresh_articles_in_a_feed_is_measured_and_stored(device: Device
 
 def test_article_without_popularity_gets_a_zero_term(device: Device, backend: FakeBackend) -> None:
     ids = default_list(backend, 10)
-    backend.popularity = reported(backend, {ids[0]: 64, ids[1]: -64})
+    backend.popularity = popularity_of(backend, {ids[0]: 64, ids[1]: -64})
     device.sync()
     feed_context = device.parts.serving.feed_context
     known, _ = device.parts.serving.known_news()

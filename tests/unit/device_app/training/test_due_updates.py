@@ -45,12 +45,14 @@ class Computing:
         return not self.deleted
 
 
-def begun(computing: Computing, clock: StillClock, work: list[Work], send_sec: float = 4.0, seed: int = 1) -> DueUpdate:
+def begin_update(
+    computing: Computing, clock: StillClock, work: list[Work], send_sec: float = 4.0, seed: int = 1
+) -> DueUpdate:
     updates = DueUpdates(clock, send_sec, random.Random(seed), work.append)
     return updates.begin(computing)  # type: ignore[arg-type]
 
 
-def ended(work: list[Work]) -> None:
+def end_work(work: list[Work]) -> None:
     for each in work:
         each(lambda: None)
 
@@ -59,7 +61,7 @@ def test_due_times_of_updates_are_random_and_computing_waits_for_the_start() -> 
     clock, waits = StillClock(), set[float]()
     for seed in range(40):
         computing, work = Computing(), list[Work]()
-        update = begun(computing, clock, work, seed=seed)
+        update = begin_update(computing, clock, work, seed=seed)
         waits.add((update.due_at - clock()).total_seconds())
         assert not update.is_due(clock())
         assert (computing.asked, work) == ([], [])
@@ -72,43 +74,43 @@ def test_due_times_of_updates_are_random_and_computing_waits_for_the_start() -> 
 
 def test_update_unfinished_when_due_is_sent_as_zeros() -> None:
     clock, work, computing = StillClock(), list[Work](), Computing()
-    update = begun(computing, clock, work)
+    update = begin_update(computing, clock, work)
     update.start()
     clock.go_on(6.0)
     assert update.is_due(clock())
     assert update.take() is ZEROS
-    ended(work)
+    end_work(work)
     assert update.take() is UPDATE
 
 
 def test_deletion_during_computation_gives_zeros() -> None:
     clock, work, computing = StillClock(), list[Work](), Computing()
-    update = begun(computing, clock, work)
+    update = begin_update(computing, clock, work)
     update.start()
-    ended(work)
+    end_work(work)
     computing.deleted = True
     assert update.take() is ZEROS
 
 
 def test_error_of_a_computation_is_raised_when_its_update_is_taken() -> None:
     clock, work = StillClock(), list[Work]()
-    update = begun(Computing(fault=ValueError("no graph")), clock, work)
+    update = begin_update(Computing(fault=ValueError("no graph")), clock, work)
     update.start()
-    ended(work)
+    end_work(work)
     with pytest.raises(ValueError, match="no graph"):
         update.take()
 
 
 def test_clock_set_back_does_not_delay_an_update() -> None:
     clock = StillClock()
-    update = begun(Computing(), clock, [])
+    update = begin_update(Computing(), clock, [])
     clock.go_on(-3_600.0)
     assert update.is_due(clock())
 
 
 def test_simulated_device_computes_its_update_on_demand() -> None:
     clock, work, computing = StillClock(), list[Work](), Computing()
-    update = begun(computing, clock, work, send_sec=0.0)
+    update = begin_update(computing, clock, work, send_sec=0.0)
     update.start()
     assert update.is_due(clock())
     assert (work, computing.asked) == ([], [])

@@ -91,7 +91,7 @@ def pool() -> SyntheticPool:
     return synthetic_pool(480, dim=DIM)
 
 
-def past(candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> FeatureContext:
+def past_context(candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> FeatureContext:
     cards = {card.id: card for card in pool().cards}
     asked = tuple(cards[news_id] for news_id in candidates)
     no_vectors = np.zeros((len(asked), 0), np.float32)
@@ -101,7 +101,7 @@ def past(candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> Feat
 @lru_cache
 def readers() -> list[ReaderSamples]:
     rng = np.random.default_rng(11)
-    return [replace(simulated_reader(pool(), rng).samples(pool()), contexts=past) for _ in range(READERS)]
+    return [replace(simulated_reader(pool(), rng).samples(pool()), contexts=past_context) for _ in range(READERS)]
 
 
 @pytest.mark.parametrize("name", BUILDERS)

@@ -72,7 +72,7 @@ def test_round_of_one_view_uses_and_charges_only_that_view(home: TwoViewDevice) 
         assert len(home.stores.view_log.sigmas("reading")) == number + 1
         assert home.stores.view_log.sigmas("searches") == []
         assert TowerStore(home.stores.search_database).get(MODEL) is None
-        TowerStore(home.stores.database).keep(MODEL, user_tower(home.model.shared, None))  # begun anew for the next
+        TowerStore(home.stores.database).keep(MODEL, user_tower(home.model.shared, None))  # started again for the next
 
 
 @pytest.mark.parametrize("semi", [True, False])

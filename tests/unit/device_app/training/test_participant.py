@@ -105,7 +105,7 @@ def play(script: Script, readiness: Readiness = READY) -> tuple[Outcome, list[tu
     return outcome, scripted.calls
 
 
-def until(name: str, answer: object) -> Script:
+def script_until(name: str, answer: object) -> Script:
     """Return the script up to this call, which gets another answer."""
     place = [each for each, _ in WHOLE].index(name)
     return [*WHOLE[:place], (name, answer)]
@@ -173,7 +173,7 @@ def test_device_not_allowed_to_train_sends_no_request() -> None:
 def test_every_way_to_leave_a_round_ends_in_its_expected_state(
     name: str, answer: object, state: str, why: str, hindrance: str | None
 ) -> None:
-    outcome, _ = play(until(name, answer))
+    outcome, _ = play(script_until(name, answer))
 
     assert outcome.state == state
     assert why in str(outcome.why)
@@ -215,16 +215,16 @@ def test_device_that_suits_no_round_gives_the_reason_of_the_oldest() -> None:
 def test_server_cannot_shorten_the_poll_interval(name: str, status: int, asked: float | None) -> None:
     """The server's Retry-After is a minimum; a longer usual pause stays."""
     problem = Problem(type="urn:ownfeed:problem:busy", title="Busy", status=status, detail="later")
-    outcome, _ = play(until(name, BackendRefused(problem, asked)))
+    outcome, _ = play(script_until(name, BackendRefused(problem, asked)))
     assert (outcome.state, outcome.again_sec, outcome.not_before_sec) == ("idle", None, asked or 0.0)
 
 
 def test_device_error_is_raised_not_reported_as_an_outcome() -> None:
     with pytest.raises(ZeroDivisionError):
-        play(until("update", ZeroDivisionError()))
+        play(script_until("update", ZeroDivisionError()))
 
 
 def test_participant_waits_for_an_update_that_is_not_yet_due() -> None:
-    outcome, _ = play(until("update", None))
+    outcome, _ = play(script_until("update", None))
     assert (outcome.state, outcome.offer) == ("waiting", OFFER)
     assert outcome.again_sec is not None

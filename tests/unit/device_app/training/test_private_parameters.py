@@ -191,8 +191,8 @@ def test_step_of_a_private_parameter_follows_the_gradient_and_restarts_after_a_c
     np.testing.assert_allclose(first["user_embedding"], [-PRIVATE_RATE, 2 * PRIVATE_RATE], rtol=1e-6)
     second = stepped(first, own, rate=1.0)
     np.testing.assert_allclose(second["user_embedding"], [-PRIVATE_RATE - 1, 2 * PRIVATE_RATE + 2], rtol=1e-6)
-    anew = stepped({"user_embedding": np.ones(5, np.float32)}, own)
-    np.testing.assert_array_equal(anew["user_embedding"], first["user_embedding"])
+    again = stepped({"user_embedding": np.ones(5, np.float32)}, own)
+    np.testing.assert_array_equal(again["user_embedding"], first["user_embedding"])
 
 
 def test_private_parameter_cannot_be_uploaded() -> None:

@@ -22,7 +22,7 @@ def vectors(*ids: str) -> dict[str, NDArray[np.float32]]:
     return {news_id: vector_of(news_id) for news_id in ids}
 
 
-def shown(number: int, items: str, clicked: str) -> Shown:
+def shown_feed(number: int, items: str, clicked: str) -> Shown:
     return Shown(f"feed{number}", MORNING + timedelta(hours=number), tuple(items.split()), tuple(clicked.split()))
 
 
@@ -34,7 +34,7 @@ def names(rows: NDArray[np.float32]) -> list[int]:
     return [int(row[0]) for row in rows.reshape(-1, 2)]
 
 
-TWO_FEEDS = (shown(1, "n1 n2 n3", "n1"), shown(2, "n4 n5 n6 n7", "n4"))
+TWO_FEEDS = (shown_feed(1, "n1 n2 n3", "n1"), shown_feed(2, "n4 n5 n6 n7", "n4"))
 TWO_CLICKS = (click(1, "n1"), click(2, "n4"))
 ALL = vectors(*(f"n{number}" for number in range(1, 10)))
 
@@ -62,7 +62,7 @@ def test_click_after_the_feed_was_shown_is_not_history() -> None:
 
 def test_only_the_last_fifty_clicks_count_newest_last() -> None:
     before = [Click(n, f"n{n}", "old", MORNING - timedelta(minutes=100 - n)) for n in range(1, 61)]
-    feed = shown(2, "n70 n71", "n70")
+    feed = shown_feed(2, "n70 n71", "n70")
     source = ReaderSamples(feeds=[feed], clicks=before, vectors=vectors(*(f"n{n}" for n in range(1, 61)), "n70", "n71"))
     drawn = source.draw(negatives=1, limit=1, rng=np.random.default_rng(0))
 
@@ -78,7 +78,7 @@ def test_clicked_article_is_first_and_negatives_come_from_its_feed() -> None:
 
 
 def test_too_few_negatives_are_drawn_with_replacement() -> None:
-    feeds = (TWO_FEEDS[0], shown(2, "n4 n5", "n4"))
+    feeds = (TWO_FEEDS[0], shown_feed(2, "n4 n5", "n4"))
     drawn = ReaderSamples(feeds=feeds, clicks=TWO_CLICKS, vectors=ALL).draw(
         negatives=4, limit=10, rng=np.random.default_rng(0)
     )
@@ -87,7 +87,7 @@ def test_too_few_negatives_are_drawn_with_replacement() -> None:
 
 
 def test_feed_without_unclicked_stories_draws_negatives_from_others() -> None:
-    feeds = (TWO_FEEDS[0], shown(2, "n4", "n4"))
+    feeds = (TWO_FEEDS[0], shown_feed(2, "n4", "n4"))
     source = ReaderSamples(feeds=feeds, clicks=TWO_CLICKS, vectors=ALL, others=["n1", "n4", "n8", "n9"])
     seen = set()
     for seed in range(20):
@@ -97,7 +97,7 @@ def test_feed_without_unclicked_stories_draws_negatives_from_others() -> None:
 
 
 def test_without_any_negative_there_is_no_sample() -> None:
-    feeds = (TWO_FEEDS[0], shown(2, "n4", "n4"))
+    feeds = (TWO_FEEDS[0], shown_feed(2, "n4", "n4"))
     source = ReaderSamples(feeds=feeds, clicks=TWO_CLICKS, vectors=ALL, others=["n1", "n4"])
 
     assert source.available == 0
@@ -116,7 +116,7 @@ def test_article_without_a_vector_is_left_out_everywhere() -> None:
 
 
 def test_negatives_depend_on_the_random_stream() -> None:
-    feeds = (TWO_FEEDS[0], shown(2, " ".join(f"n{n}" for n in range(4, 10)), "n4"))
+    feeds = (TWO_FEEDS[0], shown_feed(2, " ".join(f"n{n}" for n in range(4, 10)), "n4"))
     source = ReaderSamples(feeds=feeds, clicks=TWO_CLICKS, vectors=ALL)
 
     def drawn(seed: int) -> list[int]:
@@ -127,7 +127,7 @@ def test_negatives_depend_on_the_random_stream() -> None:
 
 
 def test_limit_on_samples_picks_distinct_clicks_at_random() -> None:
-    feeds = [shown(n, f"n{n} n9", f"n{n}") for n in range(1, 9)]
+    feeds = [shown_feed(n, f"n{n} n9", f"n{n}") for n in range(1, 9)]
     clicks = [click(n, f"n{n}") for n in range(1, 9)]
     source = ReaderSamples(feeds=feeds, clicks=clicks, vectors=ALL)
     picked = [

@@ -14,7 +14,7 @@ from device_app.uplink import watch as module
 from device_app.uplink.watch import BackendWatch
 
 
-def until(true: Callable[[], bool], what: str) -> None:
+def wait_until(true: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end, what
@@ -31,7 +31,7 @@ def listening(port: int = 0) -> socket.socket:
 
 
 @contextmanager
-def running(watch: BackendWatch) -> Iterator[None]:
+def run_watch(watch: BackendWatch) -> Iterator[None]:
     stop = threading.Event()
     thread = threading.Thread(target=watch.run, args=(stop,), daemon=True)
     thread.start()
@@ -47,15 +47,15 @@ def test_backend_loss_and_return_are_detected() -> None:
     server, back = listening(), threading.Event()
     port = server.getsockname()[1]
     watch = BackendWatch(f"http://127.0.0.1:{port}", back.set)
-    with running(watch):
+    with run_watch(watch):
         connection, _ = server.accept()
         assert not watch.lost
         server.close()
         connection.close()
-        until(lambda: watch.lost, "it is gone")
+        wait_until(lambda: watch.lost, "it is gone")
         assert not back.is_set()
         server = listening(port)
-        until(back.is_set, "it is back")
+        wait_until(back.is_set, "it is back")
         assert not watch.lost
     server.close()
 
@@ -66,7 +66,7 @@ def test_connection_closed_by_the_server_is_reopened_without_an_alarm(
     monkeypatch.setattr(module, "BRIEF_SEC", 0.0)
     server, lost = listening(), []
     watch = BackendWatch(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: lost.append(1))
-    with running(watch):
+    with run_watch(watch):
         for _ in range(4):
             connection, _ = server.accept()
             connection.sendall(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
@@ -84,7 +84,7 @@ def test_full_server_is_not_contacted_again_for_a_while(monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "BRIEF_SEC", 1_000.0)
     server = listening()
     watch = BackendWatch(f"http://127.0.0.1:{server.getsockname()[1]}", lambda: None)
-    with running(watch):
+    with run_watch(watch):
         for _ in range(2):
             server.accept()[0].close()
         server.settimeout(1.0)

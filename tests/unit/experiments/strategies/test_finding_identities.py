@@ -74,7 +74,7 @@ def same(first: object, second: object) -> None:
 
 
 def far(first: object, second: object) -> bool:
-    """Check that the models differ by much more than rounding, so that an identity is no coincidence."""
+    """Return whether the models differ by much more than rounding, so that an identity is no coincidence."""
     return any(np.abs(first[name] - second[name]).max() > 1e3 * EXACT for name in (LOW, TOP))  # type: ignore[index]
 
 

@@ -32,15 +32,15 @@ from backend.storage.object_store import LocalFolder
 from protocol.tensors import pack
 from tests.doubles.kills import Killed
 from tests.doubles.own_loop import run_on_its_own_loop
-from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
+from tests.doubles.plain_rounds import PlainRoundRig, joined, open_round, update, upload_update
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
 
 def test_round_with_a_complete_cohort_applies_the_mean_of_its_updates(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
+    open_round(coordinator)
     for value in (0.01, 0.02, 0.06):
-        sent(coordinator, value)
+        upload_update(coordinator, value)
     ended = coordinator.step()
 
     assert ended is not None
@@ -57,9 +57,9 @@ def test_round_with_a_complete_cohort_applies_the_mean_of_its_updates(rig: Plain
 
 def test_round_passes_through_its_states_in_order(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
+    open_round(coordinator)
     states = [coordinator.status("round-1").state]
-    sent(coordinator, 0.01)
+    upload_update(coordinator, 0.01)
     states.append(coordinator.status("round-1").state)
     rig.clock.go_on(61)
     coordinator.step()
@@ -70,9 +70,9 @@ def test_round_passes_through_its_states_in_order(rig: PlainRoundRig) -> None:
 
 def test_deadline_applies_the_updates_received_if_enough(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=5, minimum=2)
-    sent(coordinator, 0.02)
-    sent(coordinator, 0.04)
+    open_round(coordinator, cohort=5, minimum=2)
+    upload_update(coordinator, 0.02)
+    upload_update(coordinator, 0.04)
     assert coordinator.step() is None
     rig.clock.go_on(60)
     ended = coordinator.step()
@@ -84,9 +84,9 @@ def test_deadline_applies_the_updates_received_if_enough(rig: PlainRoundRig) -> 
 @pytest.mark.parametrize("updates", [0, 1])
 def test_too_few_updates_at_the_deadline_fail_the_round_with_a_reason(rig: PlainRoundRig, updates: int) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
+    open_round(coordinator)
     for _ in range(updates):
-        sent(coordinator, 0.01)
+        upload_update(coordinator, 0.01)
     rig.clock.go_on(61)
     ended = coordinator.step()
 
@@ -98,11 +98,11 @@ def test_too_few_updates_at_the_deadline_fail_the_round_with_a_reason(rig: Plain
 
 def test_only_one_round_runs_at_a_time(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
+    open_round(coordinator)
     with pytest.raises(RoundUnderWay, match="round-1"):
-        opened(coordinator)
+        open_round(coordinator)
     coordinator.cancel("round-1")
-    opened(coordinator)
+    open_round(coordinator)
 
     assert [(each.round, each.state) for each in coordinator.history()] == [("round-2", "open"), ("round-1", "failed")]
     current = coordinator.current()
@@ -147,7 +147,7 @@ def test_release_without_the_model_cannot_be_trained(rig: PlainRoundRig) -> None
     other = {"uni_fedrec": replace(COMPOSED["uni_fedrec"], architecture="two_tower")}
     coordinator = Coordinator(rig.engine, rig.releases, other, rig.folder, rig.clock)
     with pytest.raises(RoundImpossible, match="two_tower"):
-        opened(coordinator)
+        open_round(coordinator)
 
 
 def test_refusal_lists_the_systems_that_can_be_trained(rig: PlainRoundRig) -> None:
@@ -159,8 +159,8 @@ def test_refusal_lists_the_systems_that_can_be_trained(rig: PlainRoundRig) -> No
 
 def test_cancelled_round_fails_and_its_updates_are_deleted(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
-    sent(coordinator, 0.01)
+    open_round(coordinator)
+    upload_update(coordinator, 0.01)
     status = coordinator.cancel("round-1")
 
     assert (status.state, status.reason) == ("failed", "cancelled by the operator")
@@ -173,8 +173,8 @@ def test_cancelled_round_fails_and_its_updates_are_deleted(rig: PlainRoundRig) -
 
 def test_round_on_an_outdated_release_fails(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=1, minimum=1)
-    sent(coordinator, 0.01)
+    open_round(coordinator, cohort=1, minimum=1)
+    upload_update(coordinator, 0.01)
     publish_changes(rig.releases, rig.releases.require_current(), {"recall": WEIGHTS}, "by hand")
     ended = coordinator.step()
 
@@ -208,8 +208,8 @@ def died_as_it_published(rig: PlainRoundRig, chain: ChainFile) -> None:
 
 def test_round_on_a_release_republished_after_a_kill_is_applied(rig: PlainRoundRig, chained: ChainFile) -> None:
     """Regression: a start published r1 again after the release that nobody had seen, and it was taken for another."""
-    opened(rig.coordinator(), cohort=1, minimum=1)
-    sent(rig.coordinator(), 0.02)
+    open_round(rig.coordinator(), cohort=1, minimum=1)
+    upload_update(rig.coordinator(), 0.02)
     died_as_it_published(rig, chained)
     died_as_it_published(rig, chained)
     ended = rig.coordinator().step()
@@ -222,8 +222,8 @@ def test_round_on_a_release_republished_after_a_kill_is_applied(rig: PlainRoundR
 
 
 def test_round_on_a_republished_release_that_was_superseded_fails(rig: PlainRoundRig, chained: ChainFile) -> None:
-    opened(rig.coordinator(), cohort=1, minimum=1)
-    sent(rig.coordinator(), 0.02)
+    open_round(rig.coordinator(), cohort=1, minimum=1)
+    upload_update(rig.coordinator(), 0.02)
     died_as_it_published(rig, chained)
     publish_changes(rig.releases, rig.releases.require_current(), {"recall": WEIGHTS}, "by hand")
     ended = rig.coordinator().step()
@@ -234,8 +234,8 @@ def test_round_on_a_republished_release_that_was_superseded_fails(rig: PlainRoun
 
 def test_tick_does_not_block_the_event_loop(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=1, minimum=1)
-    sent(coordinator, 0.02)
+    open_round(coordinator, cohort=1, minimum=1)
+    upload_update(coordinator, 0.02)
     entered, go_on = threading.Event(), threading.Event()
     publish = vars(finalising)["publish_changes"]
 
@@ -261,7 +261,7 @@ def test_tick_does_not_block_the_event_loop(rig: PlainRoundRig, monkeypatch: pyt
 
 def test_many_threads_join_and_upload_at_once(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=24, minimum=24)
+    open_round(coordinator, cohort=24, minimum=24)
     failures: list[BaseException] = []
 
     def device(number: int) -> None:
@@ -289,7 +289,7 @@ def test_follow_up_ordered_while_another_round_is_planned_opens_first(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
+    open_round(coordinator)
     coordinator.cancel("round-1")
     strategy = type(COMPOSED["uni_fedrec"].strategy)
     plan = strategy.plan
@@ -301,7 +301,7 @@ def test_follow_up_ordered_while_another_round_is_planned_opens_first(
 
     monkeypatch.setattr(strategy, "plan", ordered_meanwhile)
     with pytest.raises(RoundUnderWay, match="round-1"):
-        opened(coordinator)
+        open_round(coordinator)
     monkeypatch.undo()
     waiting = coordinator._opener.open_waiting()
     assert waiting is not None
@@ -310,7 +310,7 @@ def test_follow_up_ordered_while_another_round_is_planned_opens_first(
 
 def test_text_longer_than_its_column_is_cut(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
+    open_round(coordinator)
     with writing_session(rig.engine) as session:
         row = session.get_one(RoundRow, 1)
         row.summary, row.reason = "s" * 501, "r" * 500

@@ -15,13 +15,13 @@ from protocol.ids import PROTOCOL_VERSION
 from protocol.protections import SecureSum
 from protocol.secagg import Complaints
 from protocol.tensors import pack
-from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, joined, opened, update
+from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, joined, open_round, update
 
 
 def test_place_is_offered_only_to_suitable_devices_while_available(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
     assert coordinator.check_in(CHECK_IN) is None, "no round"
-    opened(coordinator, cohort=2)
+    open_round(coordinator, cohort=2)
 
     assert coordinator.check_in(CHECK_IN.model_copy(update={"release": 9})) is None
     assert coordinator.check_in(CHECK_IN.model_copy(update={"tasks": ("split_gradient",)})) is None
@@ -40,7 +40,7 @@ def test_place_is_offered_only_to_suitable_devices_while_available(rig: PlainRou
 def test_over_selection_offers_more_places_than_updates_needed(rig: PlainRoundRig) -> None:
     spec = replace(COMPOSED["uni_fedrec"], over_selection=1.5)
     coordinator = Coordinator(rig.engine, rig.releases, {"uni_fedrec": spec}, rig.folder, rig.clock)
-    opened(coordinator, cohort=2, minimum=1)
+    open_round(coordinator, cohort=2, minimum=1)
     offers = [joined(coordinator) for _ in range(3)]
     assert coordinator.check_in(CHECK_IN) is None
     for offer in offers[:2]:
@@ -52,7 +52,7 @@ def test_over_selection_offers_more_places_than_updates_needed(rig: PlainRoundRi
 
 def test_joining_after_the_deadline_is_refused(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
+    open_round(coordinator)
     rig.clock.go_on(60)
 
     assert coordinator.check_in(CHECK_IN) is None

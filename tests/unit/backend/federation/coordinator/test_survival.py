@@ -20,11 +20,11 @@ from backend.federation.secagg.sum_files import SWEEP_AGE_SEC
 from backend.storage.object_store import LocalFolder, StorageUnavailable
 from protocol.tensors import pack
 from tests.doubles.kills import Killed
-from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
+from tests.doubles.plain_rounds import PlainRoundRig, joined, open_round, update, upload_update
 
 
 def test_restart_while_open_keeps_the_offers(rig: PlainRoundRig) -> None:
-    opened(rig.coordinator(), cohort=1, minimum=1)
+    open_round(rig.coordinator(), cohort=1, minimum=1)
     offer = joined(rig.coordinator())
     rig.coordinator().plain.accept("round-1", offer.pseudonym, pack(update(0.01)))
     ended = rig.coordinator().step()
@@ -35,9 +35,9 @@ def test_restart_while_open_keeps_the_offers(rig: PlainRoundRig) -> None:
 
 def test_restart_during_uploads_keeps_the_updates(rig: PlainRoundRig) -> None:
     before = rig.coordinator()
-    opened(before, cohort=3, minimum=2)
-    sent(before, 0.02)
-    sent(before, 0.04)
+    open_round(before, cohort=3, minimum=2)
+    upload_update(before, 0.02)
+    upload_update(before, 0.04)
     after = rig.coordinator()
     assert after.status("round-1").uploaded == 2
     rig.clock.go_on(61)
@@ -53,8 +53,8 @@ def test_round_killed_before_the_release_commit_is_applied_once_after_a_restart(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rig.coordinator()
-    opened(before, cohort=1, minimum=1)
-    sent(before, 0.02)
+    open_round(before, cohort=1, minimum=1)
+    upload_update(before, 0.02)
 
     def killed(*_: object, **__: object) -> None:
         raise Killed
@@ -78,8 +78,8 @@ def test_round_killed_after_the_commit_leaves_only_files_to_clean_up(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rig.coordinator()
-    opened(before, cohort=1, minimum=1)
-    sent(before, 0.02)
+    open_round(before, cohort=1, minimum=1)
+    upload_update(before, 0.02)
     monkeypatch.setattr(LocalFolder, "delete", lambda *_: None)
     before.step()
     monkeypatch.undo()
@@ -96,9 +96,9 @@ def test_running_server_removes_updates_left_by_a_killed_one(
 ) -> None:
     """Regression: updates of single readers stayed until a server started again, up to an hour."""
     killed, living = rig.coordinator(), rig.coordinator()
-    opened(killed, cohort=1, minimum=1)
+    open_round(killed, cohort=1, minimum=1)
     assert living.step() is None, "it sees the round under way"
-    sent(killed, 0.02)
+    upload_update(killed, 0.02)
     monkeypatch.setattr(LocalFolder, "delete", lambda *_: None)
     killed.step()
     monkeypatch.undo()
@@ -112,7 +112,7 @@ def test_running_server_removes_updates_left_by_a_killed_one(
 
 def test_restart_after_the_end_changes_nothing(rig: PlainRoundRig) -> None:
     before = rig.coordinator()
-    opened(before)
+    open_round(before)
     before.cancel("round-1")
     after = rig.coordinator()
 
@@ -123,10 +123,10 @@ def test_restart_after_the_end_changes_nothing(rig: PlainRoundRig) -> None:
 
 def test_damaged_update_is_left_out_and_the_rest_applied(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=3, minimum=2)
-    first = sent(coordinator, 0.1)
-    sent(coordinator, 0.02)
-    sent(coordinator, 0.04)
+    open_round(coordinator, cohort=3, minimum=2)
+    first = upload_update(coordinator, 0.1)
+    upload_update(coordinator, 0.02)
+    upload_update(coordinator, 0.04)
     (damaged,) = (rig.folder / "rounds" / "round-1").glob(f"{first.pseudonym}*")
     damaged.write_bytes(b"gone")
     ended = coordinator.step()
@@ -140,9 +140,9 @@ def test_damaged_update_is_left_out_and_the_rest_applied(rig: PlainRoundRig) -> 
 
 def test_updates_lost_below_the_minimum_fail_the_round(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=2, minimum=2)
-    sent(coordinator, 0.1)
-    sent(coordinator, 0.02)
+    open_round(coordinator, cohort=2, minimum=2)
+    upload_update(coordinator, 0.1)
+    upload_update(coordinator, 0.02)
     shutil.rmtree(rig.folder / "rounds" / "round-1")
     ended = coordinator.step()
 
@@ -164,8 +164,8 @@ def test_round_ending_on_a_full_disk_waits_and_is_applied_once(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch, passing: Exception
 ) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=1, minimum=1)
-    sent(coordinator, 0.02)
+    open_round(coordinator, cohort=1, minimum=1)
+    upload_update(coordinator, 0.02)
 
     def full(*_: object, **__: object) -> None:
         raise passing
@@ -183,8 +183,8 @@ def test_round_ending_on_a_full_disk_waits_and_is_applied_once(
 
 def test_unexpected_error_fails_the_round_and_is_raised(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=1, minimum=1)
-    sent(coordinator, 0.02)
+    open_round(coordinator, cohort=1, minimum=1)
+    upload_update(coordinator, 0.02)
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
@@ -233,7 +233,7 @@ def test_update_stored_as_its_round_ends_is_refused_and_deleted(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=2, minimum=1)
+    open_round(coordinator, cohort=2, minimum=1)
     offer, keep = joined(coordinator), UpdateStore.keep
 
     def ended_meanwhile(self: UpdateStore, *what: object) -> str:
@@ -258,8 +258,8 @@ def test_updates_are_deleted_even_if_the_database_fails_after_applying(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=1, minimum=1)
-    sent(coordinator, 0.02)
+    open_round(coordinator, cohort=1, minimum=1)
+    upload_update(coordinator, 0.02)
     with monkeypatch.context() as patch:
         patch.setattr(rounds_coordinator, "has_ended", away)
         assert coordinator.step() is None
@@ -273,7 +273,7 @@ def test_update_stored_during_a_database_outage_is_deleted_after_its_round(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=2, minimum=1)
+    open_round(coordinator, cohort=2, minimum=1)
     offer = joined(coordinator)
 
     def ended_and_away(*_: object) -> None:
@@ -292,7 +292,7 @@ def test_update_stored_during_a_database_outage_is_deleted_after_its_round(
 
 def test_round_cannot_fail_while_the_storage_is_down(rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=2, minimum=2)
+    open_round(coordinator, cohort=2, minimum=2)
     rig.clock.go_on(61)
 
     def down(*_: object) -> None:
@@ -310,8 +310,8 @@ def test_unavailable_storage_delays_a_round_without_failing_it(
     rig: PlainRoundRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=1, minimum=1)
-    sent(coordinator, 0.02)
+    open_round(coordinator, cohort=1, minimum=1)
+    upload_update(coordinator, 0.02)
 
     def down(*_: object) -> bytes:
         raise StorageUnavailable("ConnectTimeoutError")

@@ -13,13 +13,13 @@ from backend.federation.errors import (
     UpdateRefused,
 )
 from protocol.tensors import pack
-from tests.doubles.plain_rounds import PlainRoundRig, joined, opened, sent, update
+from tests.doubles.plain_rounds import PlainRoundRig, joined, open_round, update, upload_update
 from tests.doubles.small_release import WEIGHTS
 
 
 def test_repeated_upload_gets_the_same_receipt(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, minimum=1)
+    open_round(coordinator, minimum=1)
     offer = joined(coordinator)
     content = pack(update(0.01))
     first = coordinator.plain.accept("round-1", offer.pseudonym, content)
@@ -36,8 +36,8 @@ def test_repeated_upload_gets_the_same_receipt(rig: PlainRoundRig) -> None:
 
 def test_different_upload_under_a_used_pseudonym_is_refused(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=1, minimum=1)
-    offer = sent(coordinator, 0.01)
+    open_round(coordinator, cohort=1, minimum=1)
+    offer = upload_update(coordinator, 0.01)
     with pytest.raises(UpdateConflict):
         coordinator.plain.accept("round-1", offer.pseudonym, pack(update(0.1)))
     coordinator.step()
@@ -64,7 +64,7 @@ GARBAGE = {
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE.keys())
 def test_invalid_update_is_refused_and_the_round_continues(rig: PlainRoundRig, content: bytes) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, cohort=1, minimum=1)
+    open_round(coordinator, cohort=1, minimum=1)
     offer = joined(coordinator)
     with pytest.raises(UpdateRefused):
         coordinator.plain.accept("round-1", offer.pseudonym, content)
@@ -78,15 +78,15 @@ def test_invalid_update_is_refused_and_the_round_continues(rig: PlainRoundRig, c
 
 def test_largest_value_that_noise_can_produce_is_accepted(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator, minimum=1)
+    open_round(coordinator, minimum=1)
 
-    sent(coordinator, 0.1 + 59 * 0.01)
+    upload_update(coordinator, 0.1 + 59 * 0.01)
     assert coordinator.status("round-1").uploaded == 1
 
 
 def test_late_and_foreign_uploads_are_refused_before_their_body(rig: PlainRoundRig) -> None:
     coordinator = rig.coordinator()
-    opened(coordinator)
+    open_round(coordinator)
     offer = joined(coordinator)
 
     assert coordinator.plain.limit_bytes("round-1", offer.pseudonym) >= len(pack(update(0.0)))

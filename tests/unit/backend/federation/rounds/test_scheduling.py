@@ -201,7 +201,7 @@ def test_repeated_polls_of_one_address_do_not_reduce_others_chances() -> None:
     """Regression: 2,700 polls of one machine left each honest device one chance in 45, and rounds without devices."""
     polls = PollCounter(StillClock(), places=3)
     for _ in range(2_700):
-        polls.note("liar")
+        polls.note("attacker")
     for number in range(40):
         polls.note(f"reader {number}")
     polls.note(None)

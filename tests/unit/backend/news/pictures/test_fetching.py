@@ -16,7 +16,7 @@ from backend.news.pictures.worker import FIRST_LIST_AFTER, PictureRules, Picture
 from backend.news.public_addresses import networks
 from protocol.pictures import PictureList
 from tests.doubles.picture_files import small_picture
-from tests.doubles.picture_rig import EVERY, FEED, OTHER, Rig, sent
+from tests.doubles.picture_rig import EVERY, FEED, OTHER, Rig, picture_response
 
 
 def test_pictures_not_fetched_yet_do_not_displace_fetched_ones(
@@ -64,7 +64,7 @@ def test_first_list_waits_a_limited_time_for_due_pictures(rig: Rig, monkeypatch:
 
 
 def test_edit_that_only_signs_the_picture_address_again_keeps_picture_and_place(rig: Rig) -> None:
-    rig.answer = lambda url: sent(b"same") if "/a." in url else sent(url.encode())
+    rig.answer = lambda url: picture_response(b"same") if "/a." in url else picture_response(url.encode())
     rig.add("a", picture="https://img.example/a.jpg?signed=1")
     rig.worker.step()
     rig.add("b")
@@ -78,7 +78,7 @@ def test_edit_that_only_signs_the_picture_address_again_keeps_picture_and_place(
     rig.worker.step()
     assert rig.asked[-1].endswith("signed=2")
     assert rig.served() == before, "until it is known what is there"
-    rig.answer = lambda _: sent(b"same")
+    rig.answer = lambda _: picture_response(b"same")
     rig.clock.go_on(EVERY.total_seconds())
     rig.worker.step()
     rig.clock.go_on(EVERY.total_seconds())
@@ -102,7 +102,7 @@ def test_feed_that_redirects_to_a_failing_host_does_not_block_that_host_for_othe
     )
     rig.add("a", picture="https://evil.example/a.jpg", feed=OTHER)
     rig.worker.step()
-    rig.answer = lambda _: sent(b"bytes")
+    rig.answer = lambda _: picture_response(b"bytes")
     rig.add("b", picture="https://victim.example/b.jpg")
     rig.worker.step()
     assert rig.asked[-1] == "https://victim.example/b.jpg"
@@ -120,7 +120,7 @@ def test_clock_set_back_stops_no_download(rig: Rig) -> None:
     rig.answer = lambda _: httpx.Response(503)
     rig.worker.step()
     rig.clock.go_on(-20 * 86_400)
-    rig.answer = lambda _: sent(b"bytes")
+    rig.answer = lambda _: picture_response(b"bytes")
     rig.worker.step()
     rig.worker.step()
     assert (len(rig.asked), sorted(rig.served())) == (2, ["a"])

@@ -19,7 +19,7 @@ from backend.news.pictures.fetcher import FIRST_WAIT, LIMIT_BYTES, TRIES, Pictur
 from backend.news.pictures.shards import RUN
 from protocol.pictures import PictureList, picture_size
 from tests.doubles.picture_files import picture_file, small_picture
-from tests.doubles.picture_rig import EVERY, FEED, OTHER, Rig, sent
+from tests.doubles.picture_rig import EVERY, FEED, OTHER, Rig, picture_response
 
 
 def test_only_pictures_of_permitted_feeds_are_requested(rig: Rig) -> None:
@@ -36,7 +36,7 @@ def test_picture_is_converted_by_the_real_converter(engine: Engine, tmp_path: Pa
     rig = Rig(engine, tmp_path)
     rig.feeds.add(FEED, rig.clock(), pictures=True)
     rig.add("a")
-    rig.answer = lambda _: sent(picture_file("PNG"), content_type="text/html")
+    rig.answer = lambda _: picture_response(picture_file("PNG"), content_type="text/html")
     rig.worker.step()
     assert rig.served() == {"a": convert(picture_file("PNG"), 480, 300)}
 
@@ -57,7 +57,7 @@ def test_withdrawn_permission_removes_pictures_in_the_next_step(rig: Rig) -> Non
 
 
 def test_story_taken_down_or_expired_loses_its_picture(rig: Rig) -> None:
-    rig.answer = lambda url: sent(url.encode())
+    rig.answer = lambda url: picture_response(url.encode())
     rig.add("a", "b")
     rig.worker.step()
     rig.pool.take_down("a")
@@ -105,8 +105,8 @@ def test_missing_or_invalid_picture_is_dropped_at_once(rig: Rig, monkeypatch) ->
     rig.add("gone", "svg", "fine")
     files = {
         "gone": httpx.Response(404),
-        "svg": sent(b"<svg/>", content_type="image/png"),
-        "fine": sent(picture_file()),
+        "svg": picture_response(b"<svg/>", content_type="image/png"),
+        "fine": picture_response(picture_file()),
     }
     rig.answer = lambda url: files[url.split("/")[-1].removesuffix(".jpg")]
     rig.worker.step()
@@ -123,7 +123,7 @@ def test_missing_or_invalid_picture_is_dropped_at_once(rig: Rig, monkeypatch) ->
 def test_total_bytes_are_bounded_with_the_default_list_first(engine: Engine, tmp_path: Path, rig: Rig) -> None:
     size = len(small_picture("teal"))
     small = Rig(engine, tmp_path / "small", served_bytes=10_000 + 2 * size)
-    small.answer = lambda _: sent(b"\0")
+    small.answer = lambda _: picture_response(b"\0")
     small.add(*(f"n{number}" for number in range(8)))
     small.listed = ["n1"]
     while small.worker.step():
@@ -181,26 +181,26 @@ def test_pictures_lost_by_the_storage_are_fetched_again(rig: Rig, tmp_path: Path
     assert sorted(rig.served()) == ["a"]
 
 
-def answering(response: httpx.Response) -> httpx.MockTransport:
+def transport_of(response: httpx.Response) -> httpx.MockTransport:
     return httpx.MockTransport(lambda _: response)
 
 
 def test_download_is_bounded_and_restricted_to_public_addresses() -> None:
     big = httpx.Response(200, stream=httpx.ByteStream(b"0" * (LIMIT_BYTES + 1)))
     with pytest.raises(PictureMissing, match="more than 8,000,000 bytes"):
-        download("https://img.example/a", transport=answering(big))
+        download("https://img.example/a", transport=transport_of(big))
     said = httpx.Response(200, headers={"content-length": "9" * 12}, stream=httpx.ByteStream(b""))
     with pytest.raises(PictureMissing, match="more than 8,000,000 bytes"):
-        download("https://img.example/a", transport=answering(said))
+        download("https://img.example/a", transport=transport_of(said))
     loop = httpx.Response(302, headers={"location": "https://img.example/b"})
     with pytest.raises(PictureMissing, match="redirected more than 5 times"):
-        download("https://img.example/a", transport=answering(loop))
+        download("https://img.example/a", transport=transport_of(loop))
     away = httpx.Response(302, headers={"location": "file:///etc/passwd"})
     with pytest.raises(PictureMissing, match="Only http and https"):
-        download("https://img.example/a", transport=answering(away))
+        download("https://img.example/a", transport=transport_of(away))
     squeezed = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(b""))
     with pytest.raises(PictureMissing, match="encoding"):
-        download("https://img.example/a", transport=answering(squeezed))
+        download("https://img.example/a", transport=transport_of(squeezed))
     for inside in ("http://127.0.0.1:9000/a.jpg", "http://169.254.169.254/latest", "http://[::1]:9000/a.jpg"):
         with pytest.raises(PictureMissing, match="not public"):
             download(inside)
@@ -214,7 +214,7 @@ def test_story_taken_down_during_a_download_is_removed_at_once(rig: Rig) -> None
     def slow(url: str) -> httpx.Response:
         asked.set()
         answered.wait(60)
-        return sent(url.encode())
+        return picture_response(url.encode())
 
     rig.answer = slow
     rig.add("b")
@@ -240,7 +240,7 @@ def test_text_pictures_follow_card_pictures_and_are_deleted_with_their_story(eng
     comic = "https://img.example/comic.png"
     rig.add("a", text_pictures=(comic, "https://img.example/two.png"), body='<img alt="x"><p>Two ducks.</p><img>')
     rig.add("b")
-    rig.answer = lambda url: sent(picture_file("PNG", (1_000, 500) if url == comic else (300, 900)))
+    rig.answer = lambda url: picture_response(picture_file("PNG", (1_000, 500) if url == comic else (300, 900)))
     rig.worker.step()
     assert sorted(rig.served()) == ["a", "a 1", "a 2", "b"]
     assert picture_size(rig.served()["a 1"]) == (800, 400), "made smaller, and nothing cut off"
@@ -258,7 +258,7 @@ def test_card_pictures_precede_text_pictures_when_space_is_short(engine: Engine,
     rig = Rig(engine, tmp_path, served_bytes=30_000)
     rig.feeds.add(FEED, rig.clock(), pictures=True)
     rig.add("a", "b", "c", text_pictures=("https://img.example/t.png",))
-    rig.answer = lambda _: sent(picture_file("PNG"))
+    rig.answer = lambda _: picture_response(picture_file("PNG"))
     rig.worker.step()
     assert [url for url in rig.asked if "/t.png" in url] == []
     assert sorted(rig.served()) == ["a", "b", "c"]

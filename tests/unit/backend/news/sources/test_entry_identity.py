@@ -11,7 +11,7 @@ from backend.news.sources.rss import EntryNames, entry_ids
 SITE = "https://shop.example/"
 
 
-def named(*entries: tuple[str, str, str]) -> list[EntryNames]:
+def entry_names(*entries: tuple[str, str, str]) -> list[EntryNames]:
     return [EntryNames(guid, link, title, f"text of {title}") for guid, link, title in entries]
 
 
@@ -43,23 +43,25 @@ def named(*entries: tuple[str, str, str]) -> list[EntryNames]:
     ],
 )  # fmt: skip
 def test_different_entries_get_different_ids(entries: list[tuple[str, str, str]], different: int) -> None:
-    assert len(set(entry_ids("feed", named(*entries), site=SITE))) == different
-    assert entry_ids("feed", named(*entries), site=SITE) == entry_ids("feed", named(*entries), site=SITE)
+    assert len(set(entry_ids("feed", entry_names(*entries), site=SITE))) == different
+    assert entry_ids("feed", entry_names(*entries), site=SITE) == entry_ids("feed", entry_names(*entries), site=SITE)
 
 
 def test_same_guid_in_two_feeds_is_two_entries() -> None:
-    (entry,) = [named(("a", SITE, "One"))]
+    (entry,) = [entry_names(("a", SITE, "One"))]
     assert entry_ids("one", entry) != entry_ids("two", entry)
 
 
 def test_links_with_another_scheme_keep_the_id() -> None:
-    secure, plain = (named(("", f"{scheme}://x.example/1", "One")) for scheme in ("https", "http"))
+    secure, plain = (entry_names(("", f"{scheme}://x.example/1", "One")) for scheme in ("https", "http"))
     assert entry_ids("feed", secure) == entry_ids("feed", plain)
 
 
 def test_edited_title_keeps_the_id_of_a_guid_or_link() -> None:
     for guid, link in [("a", SITE), ("", "https://x.example/1")]:
-        before, after = (entry_ids("feed", named((guid, link, title)), site=SITE) for title in ("One", "One, edited"))
+        before, after = (
+            entry_ids("feed", entry_names((guid, link, title)), site=SITE) for title in ("One", "One, edited")
+        )
         assert before == after
 
 
@@ -73,7 +75,7 @@ def test_entry_keeps_its_id_whatever_else_the_feed_lists(guid: str, link: str) -
 
     first: dict[int, str] = {}
     for listed in ([0, 1, 2], [2], [2, 3, 4], [1, 2, 3], [4]):
-        entries = named(*((guid, link.format(n), f"Story {n}") for n in listed))
+        entries = entry_names(*((guid, link.format(n), f"Story {n}") for n in listed))
         for n, news_id in zip(listed, entry_ids("feed", entries, known=known), strict=True):
             assert first.setdefault(n, news_id) == news_id
             pool[news_id] = f"Story {n}"

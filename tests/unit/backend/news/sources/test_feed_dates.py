@@ -164,26 +164,26 @@ MONTHS = {
 }
 
 
-def read(written: str, language: str = "", others: tuple[str, ...] = (), host: str = "") -> str | None:
+def read_date(written: str, language: str = "", others: tuple[str, ...] = (), host: str = "") -> str | None:
     found = DateReader([written, *others], language, host).read(written)
     return None if found is None else "{:04}-{:02}-{:02} {:02}:{:02}:{:02}".format(*found)
 
 
 @pytest.mark.parametrize("written", READ)
 def test_dates_are_read_in_many_written_forms(written: str) -> None:
-    assert (read(written) or "").startswith(READ[written])
+    assert (read_date(written) or "").startswith(READ[written])
 
 
 @pytest.mark.parametrize("written", UNREADABLE)
 def test_date_with_an_ambiguous_day_is_not_read(written: str) -> None:
-    assert read(written) is None
+    assert read_date(written) is None
 
 
 @pytest.mark.parametrize("language", MONTHS)
 @pytest.mark.parametrize("declared", [True, False])
 def test_every_month_name_is_read_in_its_language(language: str, declared: bool) -> None:
     for month, name in enumerate(MONTHS[language].split(), start=1):
-        assert read(f"25 {name} 2026 06:09", language if declared else "") == f"2026-{month:02}-25 06:09:00"
+        assert read_date(f"25 {name} 2026 06:09", language if declared else "") == f"2026-{month:02}-25 06:09:00"
 
 
 @pytest.mark.parametrize(
@@ -203,12 +203,12 @@ def test_every_month_name_is_read_in_its_language(language: str, declared: bool)
 def test_ambiguous_dates_are_resolved_by_other_dates_and_the_language(
     written: str, language: str, others: tuple[str, ...], expected: str | None
 ) -> None:
-    found = read(written, language, others)
+    found = read_date(written, language, others)
     assert found is None if expected is None else (found or "").startswith(expected)
 
 
 def test_country_of_an_address_replaces_a_missing_language() -> None:
-    assert read("25 listopada 2026", host="vijesti.example.hr") == "2026-10-25 00:00:00"
+    assert read_date("25 listopada 2026", host="vijesti.example.hr") == "2026-10-25 00:00:00"
 
 
 def test_dates_as_in_mail_are_read_without_the_names_of_other_languages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,4 +251,4 @@ def test_random_input_raises_no_error() -> None:
     ]
     pieces.append(" ")
     for _ in range(2_000):
-        read("".join(draw.choices(pieces, k=draw.randint(1, 9))))
+        read_date("".join(draw.choices(pieces, k=draw.randint(1, 9))))

@@ -32,7 +32,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ITEM = "<item><title>One</title><link>https://n.example/1</link></item>"
 
 
-def read(data: str | bytes, content_type: str = "", base: str = "") -> list[NewsItem | Rejection]:
+def read_document(data: str | bytes, content_type: str = "", base: str = "") -> list[NewsItem | Rejection]:
     content = data if isinstance(data, bytes) else data.encode()
     return list(read_feed(Document("feed.xml", base, content, content_type, Validators()), now=NOW))
 
@@ -55,7 +55,7 @@ def saying(description: str) -> str:
     return rss(ITEM.replace("</item>", f"<description>{description}</description></item>"))
 
 
-def only(rows: list[NewsItem | Rejection]) -> NewsItem:
+def only_item(rows: list[NewsItem | Rejection]) -> NewsItem:
     (item,) = [row for row in rows if isinstance(row, NewsItem)]
     return item
 
@@ -111,7 +111,7 @@ READ = {
 @pytest.mark.parametrize("name", READ)
 def test_feed_with_a_small_fault_is_read(name: str) -> None:
     data, title = READ[name]
-    item = only(read(data))
+    item = only_item(read_document(data))
     assert item.title == title
     assert item.url.startswith("https://n.example/1")
 
@@ -129,7 +129,7 @@ def test_feed_with_a_small_fault_is_read(name: str) -> None:
 )
 def test_wrongly_declared_encoding_is_detected(declared: str, really: str, content_type: str) -> None:
     text = f'<?xml version="1.0" encoding="{declared}"?>' + rss(ITEM.replace("One", "Gemüse"))
-    assert only(read(text.encode(really), content_type)).title == "Gemüse"
+    assert only_item(read_document(text.encode(really), content_type)).title == "Gemüse"
 
 
 @pytest.mark.parametrize(
@@ -147,27 +147,33 @@ def test_wrongly_declared_encoding_is_detected(declared: str, really: str, conte
     ],
 )
 def test_dates_of_entries_are_read_in_many_written_forms(written: str) -> None:
-    item = only(read(rss(ITEM.replace("</item>", f"<pubDate>{written}</pubDate></item>"))))
+    item = only_item(read_document(rss(ITEM.replace("</item>", f"<pubDate>{written}</pubDate></item>"))))
     assert item.published_at.replace(microsecond=0) == datetime(2026, 11, 19, 9, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("written", ["yesterday", "", "99/99/9999", "Thu, 32 Foo 2026", "0000-00-00", "9" * 400])
 def test_meaningless_date_becomes_the_time_of_reading(written: str) -> None:
-    assert only(read(rss(ITEM.replace("</item>", f"<pubDate>{written}</pubDate></item>")))).published_at == NOW
+    assert (
+        only_item(read_document(rss(ITEM.replace("</item>", f"<pubDate>{written}</pubDate></item>")))).published_at
+        == NOW
+    )
 
 
 def test_links_are_relative_to_the_feeds_base() -> None:
     body = rss("<item xml:base='/news/'><title>One</title><link>1.html</link></item>", "xml:base='https://n.example/'")
-    assert only(read(body, base="https://feeds.example/rss")).url == "https://n.example/news/1.html"
+    assert only_item(read_document(body, base="https://feeds.example/rss")).url == "https://n.example/news/1.html"
     plain = rss("<item><title>One</title><link>1.html</link></item>")
-    assert only(read(plain, base="https://feeds.example/paper/rss")).url == "https://feeds.example/paper/1.html"
+    assert (
+        only_item(read_document(plain, base="https://feeds.example/paper/rss")).url
+        == "https://feeds.example/paper/1.html"
+    )
 
 
 def test_link_into_the_local_network_is_removed_from_its_story() -> None:
     entries = "".join(
         f"<item><title>{at}</title><link>{escape(link)}</link></item>" for at, link in enumerate(LOCAL_LINKS)
     )
-    rows = read(rss(ITEM + entries), base="https://n.example/rss")
+    rows = read_document(rss(ITEM + entries), base="https://n.example/rss")
     assert {row.url for row in rows if isinstance(row, NewsItem)} == {
         "https://n.example/1",
         "https://n.example/",  # the feed's site
@@ -192,25 +198,25 @@ def test_link_into_the_local_network_is_removed_from_its_story() -> None:
     ],
 )
 def test_incomplete_entry_is_completed(entry: str, title: str, url: str) -> None:
-    item = only(read(rss(f"<link>https://n.example/</link><item>{entry}</item>")))
+    item = only_item(read_document(rss(f"<link>https://n.example/</link><item>{entry}</item>")))
     assert (item.title, item.url) == (title.replace(" …", "…"), url)
 
 
 def test_empty_entry_is_refused_alone_with_its_reason() -> None:
-    rows = read(rss(ITEM + "<item><guid isPermaLink='false'>7</guid></item><item/>"))
-    assert only(rows).title == "One"
+    rows = read_document(rss(ITEM + "<item><guid isPermaLink='false'>7</guid></item><item/>"))
+    assert only_item(rows).title == "One"
     reason = "has no title, text or link"
     assert [row for row in rows if isinstance(row, Rejection)] == [Rejection(n, "entry", reason) for n in (2, 3)]
 
 
 def test_feed_without_entries_gives_none() -> None:
-    assert read(rss("")) == []
-    assert read("<rss><channel><title>caf&eacute;</title></channel></rss>") == []
+    assert read_document(rss("")) == []
+    assert read_document("<rss><channel><title>caf&eacute;</title></channel></rss>") == []
 
 
 def test_unreadable_part_is_reported_but_an_html_entity_is_accepted() -> None:
-    assert len(read(READ["an HTML entity"][0])) == 1
-    (_, fault) = read(READ["no end"][0])
+    assert len(read_document(READ["an HTML entity"][0])) == 1
+    (_, fault) = read_document(READ["no end"][0])
     assert isinstance(fault, Rejection)
     assert fault.field == "feed"
 
@@ -232,7 +238,7 @@ BOMBS = {
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_declared_entities_are_never_expanded(name: str, encoding: str) -> None:
     document = f'<?xml version="1.0" encoding="{encoding}"?>{BOMBS[name]}'
-    titles = [row.title for row in read(document.encode(encoding)) if isinstance(row, NewsItem)]
+    titles = [row.title for row in read_document(document.encode(encoding)) if isinstance(row, NewsItem)]
     assert titles in ([], ["One"], ["&x;"])
     assert len(element(document.encode())) <= len(document)
 
@@ -240,7 +246,7 @@ def test_declared_entities_are_never_expanded(name: str, encoding: str) -> None:
 def test_entity_declared_after_the_root_is_ignored() -> None:
     hidden = rss(f'<!DOCTYPE rss [<!ENTITY x "{"y" * 1_000}">]>' + ITEM.replace("One", "One &x;"))
     assert element(hidden.encode()) == hidden.encode()
-    assert all("yyy" not in row.title for row in read(hidden) if isinstance(row, NewsItem))
+    assert all("yyy" not in row.title for row in read_document(hidden) if isinstance(row, NewsItem))
 
 
 ATOM = (
@@ -270,8 +276,8 @@ def test_parser_running_too_long_is_ended(bomb: str, monkeypatch: pytest.MonkeyP
 
 
 def test_link_with_millions_of_parameters_is_refused_unread() -> None:
-    rows = read(rss(ITEM.replace("https://n.example/1", "https://n.example/1?" + "a=b;" * 1_000_000)))
-    assert only(rows).url == ""
+    rows = read_document(rss(ITEM.replace("https://n.example/1", "https://n.example/1?" + "a=b;" * 1_000_000)))
+    assert only_item(rows).url == ""
 
 
 def test_entries_beyond_the_limit_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -280,7 +286,7 @@ def test_entries_beyond_the_limit_are_counted_and_left_out(monkeypatch: pytest.M
     fewer = tmp_path / "feed_parser.py"
     fewer.write_text(script.replace("ENTRIES_LIMIT = 10_000", "ENTRIES_LIMIT = 2"), encoding="utf-8")
     monkeypatch.setattr(feed_parser, "__file__", str(fewer))
-    rows = read(rss("".join(ITEM.replace("/1", f"/{number}") for number in range(5))))
+    rows = read_document(rss("".join(ITEM.replace("/1", f"/{number}") for number in range(5))))
     assert [isinstance(row, NewsItem) for row in rows] == [True, True, False]
     assert "3 entries are beyond the limit" in str(rows[-1])
 

@@ -26,14 +26,14 @@ ITEM = NewsItem(
 )
 
 
-def read(tmp_path: Path, *lines: str) -> list[NewsItem | Rejection]:
+def read_lines(tmp_path: Path, *lines: str) -> list[NewsItem | Rejection]:
     path = tmp_path / "news.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
     return list(read_jsonl(path))
 
 
 def test_item_survives_json(tmp_path: Path) -> None:
-    assert read(tmp_path, ITEM.model_dump_json(), "", ITEM.model_dump_json()) == [ITEM, ITEM]
+    assert read_lines(tmp_path, ITEM.model_dump_json(), "", ITEM.model_dump_json()) == [ITEM, ITEM]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_malformed_item_is_rejected_by_line_and_field(
     tmp_path: Path, change: dict[str, object], field: str, reason: str
 ) -> None:
     bad = json.dumps(ITEM.model_dump(mode="json") | change)
-    assert read(tmp_path, ITEM.model_dump_json(), bad) == [ITEM, Rejection(2, field, reason)]
+    assert read_lines(tmp_path, ITEM.model_dump_json(), bad) == [ITEM, Rejection(2, field, reason)]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_malformed_item_is_rejected_by_line_and_field(
     ],
 )
 def test_line_that_is_not_an_object_is_rejected(tmp_path: Path, line: str, reason: str) -> None:
-    (rejected,) = read(tmp_path, line)
+    (rejected,) = read_lines(tmp_path, line)
     assert isinstance(rejected, Rejection)
     assert rejected.field == "row"
     assert rejected.reason.startswith(reason)
@@ -74,12 +74,12 @@ def test_line_that_is_not_an_object_is_rejected(tmp_path: Path, line: str, reaso
 
 def test_control_characters_are_removed(tmp_path: Path) -> None:
     change = {"title": "Ti\x00tle", "body": "One.\x00\n\n\x07Two.", "url": "HTTPS://Example.org:443/a?utm_source=x#top"}
-    (row,) = read(tmp_path, json.dumps(ITEM.model_dump(mode="json") | change))
+    (row,) = read_lines(tmp_path, json.dumps(ITEM.model_dump(mode="json") | change))
     assert isinstance(row, NewsItem)
     assert (row.title, row.body, row.url) == ("Title", "<p>One.</p><p>Two.</p>", "https://example.org/a#top")
 
 
 def test_lone_surrogate_is_removed(tmp_path: Path) -> None:
-    (row,) = read(tmp_path, json.dumps(ITEM.model_dump(mode="json") | {"title": "Title \ud83c"}))
+    (row,) = read_lines(tmp_path, json.dumps(ITEM.model_dump(mode="json") | {"title": "Title \ud83c"}))
     assert isinstance(row, NewsItem)
     assert row.title == "Title"

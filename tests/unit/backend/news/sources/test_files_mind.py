@@ -15,14 +15,14 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 GOOD = "N1\tsports\tfootball_nfl\tA title\tAn abstract\thttps://example.org/a\t[]\t[]"
 
 
-def read(tmp_path: Path, *lines: str | bytes) -> list[NewsItem | Rejection]:
+def read_rows(tmp_path: Path, *lines: str | bytes) -> list[NewsItem | Rejection]:
     path = tmp_path / "news.tsv"
     path.write_bytes(b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines))
     return list(read_mind(path, published_at=NOW))
 
 
 def test_row_of_a_mind_file_becomes_an_item(tmp_path: Path) -> None:
-    assert read(tmp_path, GOOD) == [
+    assert read_rows(tmp_path, GOOD) == [
         NewsItem(
             id="N1",
             title="A title",
@@ -53,7 +53,7 @@ def test_row_of_a_mind_file_becomes_an_item(tmp_path: Path) -> None:
 def test_malformed_row_is_rejected_by_line_and_the_next_is_read(
     tmp_path: Path, line: str | bytes, field: str, reason: str
 ) -> None:
-    first, rejected, last = read(tmp_path, GOOD, line, GOOD)
+    first, rejected, last = read_rows(tmp_path, GOOD, line, GOOD)
     assert isinstance(first, NewsItem)
     assert isinstance(last, NewsItem)
     assert isinstance(rejected, Rejection)
@@ -63,19 +63,19 @@ def test_malformed_row_is_rejected_by_line_and_the_next_is_read(
 
 def test_emoji_and_right_to_left_text_survive_without_control_characters(tmp_path: Path) -> None:
     title = "👩\u200d👩\u200d👧 \u200fشتاء\u200f دافئ"
-    (row,) = read(tmp_path, GOOD.replace("A title", title + "\x00\x07\x1b"))
+    (row,) = read_rows(tmp_path, GOOD.replace("A title", title + "\x00\x07\x1b"))
     assert isinstance(row, NewsItem)
     assert row.title == title
 
 
 def test_missing_section_and_topic_become_unknown_and_blank_lines_are_skipped(tmp_path: Path) -> None:
-    (row,) = read(tmp_path, "", GOOD.replace("sports\tfootball_nfl", "\t") + "\r", "")
+    (row,) = read_rows(tmp_path, "", GOOD.replace("sports\tfootball_nfl", "\t") + "\r", "")
     assert isinstance(row, NewsItem)
     assert (row.section, row.topic) == ("unknown", "unknown")
 
 
 def test_byte_order_mark_is_not_part_of_the_first_id(tmp_path: Path) -> None:
-    (row,) = read(tmp_path, b"\xef\xbb\xbf" + GOOD.encode())
+    (row,) = read_rows(tmp_path, b"\xef\xbb\xbf" + GOOD.encode())
     assert isinstance(row, NewsItem)
     assert row.id == "N1"
 

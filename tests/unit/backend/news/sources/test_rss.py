@@ -64,7 +64,7 @@ def feed(text: str, **headers: str) -> httpx.Response:
     return httpx.Response(200, headers=named, stream=httpx.ByteStream(text.encode()))
 
 
-def serving(handler: Handler) -> httpx.MockTransport:
+def transport_of(handler: Handler) -> httpx.MockTransport:
     return httpx.MockTransport(handler)
 
 
@@ -229,21 +229,21 @@ def test_download_stops_at_the_limit() -> None:
             yield b" " * 100_000
 
     with pytest.raises(SourceTooLarge, match="10,000,000 bytes"):
-        fetch(URL, transport=serving(lambda _: httpx.Response(200, content=drip())))
+        fetch(URL, transport=transport_of(lambda _: httpx.Response(200, content=drip())))
     assert sent <= FEED_LIMIT_BYTES + 200_000
 
 
 def test_declared_length_over_the_limit_is_not_read() -> None:
     headers = {"content-length": "50000000"}
     with pytest.raises(SourceTooLarge):
-        fetch(URL, transport=serving(lambda _: httpx.Response(200, headers=headers, content=b"")))
+        fetch(URL, transport=transport_of(lambda _: httpx.Response(200, headers=headers, content=b"")))
 
 
 def test_gzip_bomb_is_stopped_at_the_limit() -> None:
     bomb = gzip.compress(b" " * 50_000_000)
     answer = {"content-encoding": "gzip"}
     with pytest.raises(SourceTooLarge):
-        fetch(URL, transport=serving(lambda _: httpx.Response(200, headers=answer, stream=httpx.ByteStream(bomb))))
+        fetch(URL, transport=transport_of(lambda _: httpx.Response(200, headers=answer, stream=httpx.ByteStream(bomb))))
 
 
 class BodyInParts(httpx.SyncByteStream):
@@ -268,7 +268,7 @@ def test_bytes_after_the_end_of_the_gzip_are_not_read() -> None:
             yield b" " * 100_000
 
     answer = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=BodyInParts(flood()))
-    assert len(list(read_rss(URL, now=NOW, transport=serving(lambda _: answer)))) == 6
+    assert len(list(read_rss(URL, now=NOW, transport=transport_of(lambda _: answer)))) == 6
     assert sent == 0
 
 
@@ -278,19 +278,19 @@ def test_gzip_without_content_is_limited_by_its_packed_size() -> None:
     parts = [gzip.compress(b"")[:10], *[block] * 100]
     answer = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=BodyInParts(parts))
     with pytest.raises(SourceTooLarge):
-        fetch(URL, transport=serving(lambda _: answer))
+        fetch(URL, transport=transport_of(lambda _: answer))
 
 
 def test_gzipped_feed_is_read() -> None:
     body = httpx.ByteStream(gzip.compress(RSS.encode()))
-    transport = serving(lambda _: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=body))
+    transport = transport_of(lambda _: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=body))
     assert len(list(read_rss(URL, now=NOW, transport=transport))) == 6
 
 
 def test_endless_download_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backend.news.sources.download.DOWNLOAD_TIMEOUT_SEC", -1.0)
     with pytest.raises(SourceUnreachable, match="the download took longer than"):
-        fetch(URL, transport=serving(lambda _: httpx.Response(200, content=iter([b"<rss>"]))))
+        fetch(URL, transport=transport_of(lambda _: httpx.Response(200, content=iter([b"<rss>"]))))
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_endless_download_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_invalid_answer_of_a_feed_server_gives_one_clear_error(answer: httpx.Response, message: str) -> None:
     with pytest.raises(SourceError, match=message):
-        fetch(URL, transport=serving(lambda _: answer))
+        fetch(URL, transport=transport_of(lambda _: answer))
 
 
 def test_unresponsive_server_is_named_in_the_error() -> None:
@@ -324,7 +324,7 @@ def test_unresponsive_server_is_named_in_the_error() -> None:
         raise httpx.ConnectError("connection refused", request=request)
 
     with pytest.raises(SourceUnreachable, match=r"https://example\.org/feed\.xml can't be read: connection refused\."):
-        fetch(URL, transport=serving(refuse))
+        fetch(URL, transport=transport_of(refuse))
 
 
 def test_redirects_are_followed_and_relative_links_use_the_last_address() -> None:
@@ -333,7 +333,7 @@ def test_redirects_are_followed_and_relative_links_use_the_last_address() -> Non
             return httpx.Response(301, headers={"location": "https://news.example/rss"})
         return feed(RSS)
 
-    rows = list(read_rss(URL, now=NOW, transport=serving(handler)))
+    rows = list(read_rss(URL, now=NOW, transport=transport_of(handler)))
     assert isinstance(rows[1], NewsItem)
     assert rows[1].url == "https://news.example/b"
 
@@ -348,18 +348,18 @@ def test_feed_is_requested_conditionally_and_not_read_twice(engine: Engine) -> N
         return feed(RSS, etag='"v1"', last_modified="Thu, 19 Nov 2026 10:00:00 GMT")
 
     pool, feeds = NewsPool(engine), FollowedFeeds(engine)
-    report = follow(pool, feeds, URL, now=NOW, transport=serving(handler))
+    report = follow(pool, feeds, URL, now=NOW, transport=transport_of(handler))
     assert report is not None
     assert (report.added, report.rejected_count) == (6, 0)
     assert feeds.last(URL) == Validators('"v1"', "Thu, 19 Nov 2026 10:00:00 GMT")
-    assert follow(pool, feeds, URL, now=NOW, transport=serving(handler)) is None
+    assert follow(pool, feeds, URL, now=NOW, transport=transport_of(handler)) is None
     assert "if-none-match" not in asked[0]
     assert asked[1]["if-modified-since"] == "Thu, 19 Nov 2026 10:00:00 GMT"
 
 
 def test_feed_without_validators_is_read_again_without_changes(engine: Engine) -> None:
     pool, feeds = NewsPool(engine), FollowedFeeds(engine)
-    transport = serving(lambda _: feed(RSS))
+    transport = transport_of(lambda _: feed(RSS))
     follow(pool, feeds, URL, now=NOW, transport=transport)
     version = pool.version()
     report = follow(pool, feeds, URL, now=NOW + timedelta(minutes=10), transport=transport)
@@ -370,7 +370,7 @@ def test_feed_without_validators_is_read_again_without_changes(engine: Engine) -
 
 def test_failed_run_requests_the_full_feed_next_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     pool, feeds = NewsPool(engine), FollowedFeeds(engine)
-    transport = serving(lambda _: feed(RSS, etag='"v1"'))
+    transport = transport_of(lambda _: feed(RSS, etag='"v1"'))
 
     def full_disk(*_arguments: object, **_options: object) -> None:
         raise OSError("no space left")
@@ -383,7 +383,7 @@ def test_failed_run_requests_the_full_feed_next_time(engine: Engine, monkeypatch
 
 def test_expired_articles_still_listed_by_a_feed_do_not_return(engine: Engine) -> None:
     pool, feeds = NewsPool(engine, keep_newest=0), FollowedFeeds(engine)
-    transport = serving(lambda _: feed(ATOM))
+    transport = transport_of(lambda _: feed(ATOM))
     follow(pool, feeds, URL, now=NOW, transport=transport)
     later = NOW + timedelta(days=31)
     assert pool.expire(later) == 1

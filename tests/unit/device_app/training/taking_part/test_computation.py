@@ -17,7 +17,7 @@ from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import LocalTask, TaskInputs
 from protocol.releases import BlobRef
 from protocol.rounds import RoundManifest
-from tests.doubles.flaky_network import opened
+from tests.doubles.flaky_network import open_round
 from tests.doubles.round_rig import ENCODER, BackendRig, DeviceRig
 
 
@@ -41,7 +41,7 @@ def factory(device: DeviceRig, drawn: list[str] | None = None) -> ComputationFac
 
 
 def computation(device: DeviceRig, backend: BackendRig, drawn: list[str] | None = None) -> Computation:
-    opened(backend)
+    open_round(backend)
     release: Release = current_release(device.stores.releases)
     return factory(device, drawn).make(release, manifest_of(backend))
 

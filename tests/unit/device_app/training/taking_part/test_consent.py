@@ -10,7 +10,7 @@ import pytest
 from backend.federation.systems import COMPOSED
 from device_app.settings import PrivacySettings
 from device_app.training.computation import Computation
-from tests.doubles.flaky_network import EPSILON, FlakyNetwork, opened, state_of
+from tests.doubles.flaky_network import EPSILON, FlakyNetwork, open_round, state_of
 from tests.doubles.round_rig import TRAINS, BackendRig, DeviceRig
 
 
@@ -24,7 +24,7 @@ from tests.doubles.round_rig import TRAINS, BackendRig, DeviceRig
 def test_device_whose_reader_did_not_agree_to_training_sends_nothing(
     backend: BackendRig, device: DeviceRig, privacy: PrivacySettings, why: str
 ) -> None:
-    opened(backend)
+    open_round(backend)
     requests = device.stores.byte_log.entries(1).total
     device.privacy = privacy
     outcome = device.trainer.step()
@@ -36,7 +36,7 @@ def test_device_whose_reader_did_not_agree_to_training_sends_nothing(
 
 
 def test_paused_device_sends_nothing(backend: BackendRig, device: DeviceRig) -> None:
-    opened(backend)
+    open_round(backend)
     device.paused = True
 
     assert "paused" in str(device.trainer.step().why)
@@ -53,7 +53,7 @@ def test_paused_device_sends_nothing(backend: BackendRig, device: DeviceRig) -> 
 def test_offer_below_the_readers_requirements_is_declined_and_recorded(
     backend: BackendRig, device: DeviceRig, privacy: PrivacySettings, why: str
 ) -> None:
-    opened(backend)
+    open_round(backend)
     device.privacy = privacy
     outcome = device.trainer.step()
 
@@ -71,7 +71,7 @@ def test_reader_without_training_data_takes_part_like_any_other(
 ) -> None:
     fresh = DeviceRig(tmp_path / "fresh" / "device.sqlite", backend.clock, network)
     fresh.sync()
-    opened(backend)
+    open_round(backend)
     outcome = fresh.trainer.step()
     spent = fresh.ledger.spent_today("training")
     fresh.stop()
@@ -82,7 +82,7 @@ def test_reader_without_training_data_takes_part_like_any_other(
 def test_ranker_with_an_unsupported_feature_is_not_trained(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(backend, "small_ranker/local/mean")
+    open_round(backend, "small_ranker/local/mean")
     monkeypatch.setattr("device_app.training.computation.FEATURES", {"recency": None})
     outcome = device.trainer.step()
 
@@ -100,7 +100,7 @@ def test_task_on_an_unsuitable_model_is_declined(
     architecture = backend.releases.require_current().models[model].architecture
     wrong = replace(COMPOSED[system], model=model, architecture=architecture)
     monkeypatch.setitem(backend.coordinator._systems, system, wrong)
-    opened(backend, system)
+    open_round(backend, system)
     outcome = device.trainer.step()
 
     assert outcome.state == "declined"
@@ -112,7 +112,7 @@ def test_task_on_an_unsuitable_model_is_declined(
 def test_pause_takes_effect_until_the_update_is_paid_for(
     backend: BackendRig, device: DeviceRig, network: FlakyNetwork, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    opened(backend)
+    open_round(backend)
     stage = getattr(Computation, at)
 
     def pause_meanwhile(computation: Computation) -> object:

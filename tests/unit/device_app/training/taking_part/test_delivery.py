@@ -7,7 +7,7 @@ import pytest
 from backend.federation.rounds import plain
 from device_app.training.computation import Computation
 from device_app.training.delivery import RETRY_SEC
-from tests.doubles.flaky_network import SYSTEMS_TRIED, FlakyNetwork, each_system, opened, state_of
+from tests.doubles.flaky_network import SYSTEMS_TRIED, FlakyNetwork, each_system, open_round, state_of
 from tests.doubles.kills import Killed
 from tests.doubles.round_rig import BackendRig, DeviceRig
 
@@ -16,7 +16,7 @@ from tests.doubles.round_rig import BackendRig, DeviceRig
 def test_lost_connection_keeps_the_update_and_resends_the_same_bytes(
     backend: BackendRig, device: DeviceRig, network: FlakyNetwork, system: str
 ) -> None:
-    opened(backend, system, cohort=2, minimum=1)
+    open_round(backend, system, cohort=2, minimum=1)
     network.lose_answers = True
     assert device.trainer.step().state == "waiting"
     assert state_of(device) == "joined"
@@ -37,7 +37,7 @@ def test_lost_connection_keeps_the_update_and_resends_the_same_bytes(
 def test_upload_interrupted_by_a_kill_resends_the_same_bytes(
     backend: BackendRig, device: DeviceRig, network: FlakyNetwork, system: str
 ) -> None:
-    opened(backend, system)
+    open_round(backend, system)
     network.kill_at_upload = True
     with pytest.raises(Killed):
         device.trainer.step()
@@ -57,7 +57,7 @@ def test_upload_interrupted_by_a_kill_resends_the_same_bytes(
 def test_device_killed_between_payment_and_storage_has_neither(
     backend: BackendRig, device: DeviceRig, network: FlakyNetwork, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
-    opened(backend, system)
+    open_round(backend, system)
 
     def killed(*_: object, **__: object) -> None:
         raise Killed
@@ -77,7 +77,7 @@ def test_device_killed_between_payment_and_storage_has_neither(
 
 
 def test_update_is_dropped_after_its_round_ended(backend: BackendRig, device: DeviceRig, network: FlakyNetwork) -> None:
-    opened(backend, seconds=30)
+    open_round(backend, seconds=30)
     network.lose_answers = True
     device.trainer.step()
     network.lose_answers = False
@@ -92,7 +92,7 @@ def test_update_is_dropped_after_its_round_ended(backend: BackendRig, device: De
 def test_late_update_is_refused_with_a_recorded_reason(
     backend: BackendRig, device: DeviceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(backend, cohort=5, minimum=1)
+    open_round(backend, cohort=5, minimum=1)
     compute = Computation.update
 
     def slowly(computation: Computation) -> object:
@@ -112,7 +112,7 @@ def test_late_update_is_refused_with_a_recorded_reason(
 def test_update_that_arrives_after_a_full_cohort_is_not_needed(
     backend: BackendRig, device: DeviceRig, network: FlakyNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(backend, cohort=2, minimum=1)
+    open_round(backend, cohort=2, minimum=1)
     compute = Computation.update
 
     def unheard(computation: Computation) -> object:
@@ -137,7 +137,7 @@ def test_update_that_arrives_after_a_full_cohort_is_not_needed(
 def test_paused_device_holds_its_update_until_resumed(
     backend: BackendRig, device: DeviceRig, network: FlakyNetwork
 ) -> None:
-    opened(backend, cohort=2, minimum=1)
+    open_round(backend, cohort=2, minimum=1)
     network.lose_answers = True
     device.trainer.step()
     network.lose_answers = False
@@ -156,7 +156,7 @@ def test_paused_device_holds_its_update_until_resumed(
 def test_switching_training_off_drops_a_waiting_update(
     backend: BackendRig, device: DeviceRig, network: FlakyNetwork, system: str
 ) -> None:
-    opened(backend, system, cohort=2, minimum=1)
+    open_round(backend, system, cohort=2, minimum=1)
     network.lose_answers = True
     device.trainer.step()
     network.lose_answers = False

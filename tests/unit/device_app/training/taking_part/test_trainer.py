@@ -7,13 +7,13 @@ import pytest
 
 from device_app.privacy.protections.local_laplace import LaplaceProtection
 from device_app.store.participations import CountLog
-from tests.doubles.flaky_network import SYSTEMS_TRIED, FlakyNetwork, each_system, opened, state_of
+from tests.doubles.flaky_network import SYSTEMS_TRIED, FlakyNetwork, each_system, open_round, state_of
 from tests.doubles.round_rig import BackendRig, DeviceRig
 
 
 @each_system
 def test_device_takes_part_and_receives_the_next_release(backend: BackendRig, device: DeviceRig, system: str) -> None:
-    opened(backend, system)
+    open_round(backend, system)
     outcome = device.trainer.step()
 
     assert (outcome.state, outcome.why) == ("uploaded", None)
@@ -43,7 +43,7 @@ def test_uploaded_update_is_clipped_and_noisy(
         return seal(self, clipped, **rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LaplaceProtection, "seal", recording)
-    opened(backend)
+    open_round(backend)
     device.trainer.step()
     from safetensors.numpy import load
 
@@ -57,7 +57,7 @@ def test_uploaded_update_is_clipped_and_noisy(
 
 
 def test_device_joins_a_round_only_once(backend: BackendRig, device: DeviceRig) -> None:
-    opened(backend, cohort=5)
+    open_round(backend, cohort=5)
     device.trainer.step()
     outcome = device.trainer.step()
 
@@ -68,7 +68,7 @@ def test_device_joins_a_round_only_once(backend: BackendRig, device: DeviceRig) 
 
 def test_restored_device_skips_rounds_opened_before_the_restore(backend: BackendRig, device: DeviceRig) -> None:
     """It may have taken part in one of them on an earlier day, whose budget isn't today's."""
-    opened(backend, cohort=5)
+    open_round(backend, cohort=5)
     backend.clock.go_on(60)
     CountLog(device.stores.database).pass_over(backend.clock())  # as `make_up_for_copy` does
     outcome = device.trainer.step()
@@ -77,7 +77,7 @@ def test_restored_device_skips_rounds_opened_before_the_restore(backend: Backend
 
     backend.clock.go_on(600)
     backend.coordinator.step()
-    opened(backend, cohort=5)
+    open_round(backend, cohort=5)
     assert device.trainer.step().state == "uploaded"
     assert backend.coordinator.status("round-2").joined == 1
 
@@ -92,7 +92,7 @@ def test_backend_outage_is_reported_as_an_outcome_not_raised(device: DeviceRig, 
 
 def test_log_names_every_request_of_a_round(backend: BackendRig, device: DeviceRig) -> None:
     before = device.stores.byte_log.entries(1).total
-    opened(backend)
+    open_round(backend)
     device.trainer.step()
     page = device.stores.byte_log.entries(1)
     lines = [(entry.method, entry.url.removeprefix("http://backend")) for entry in page.rows[: page.total - before]]
@@ -104,7 +104,7 @@ def test_log_names_every_request_of_a_round(backend: BackendRig, device: DeviceR
 
 
 def test_ranker_round_trains_features_and_keeps_the_recall_model(backend: BackendRig, device: DeviceRig) -> None:
-    opened(backend, "small_ranker/local/mean")
+    open_round(backend, "small_ranker/local/mean")
     device.trainer.step()
     backend.coordinator.step()
     before, after = (backend.releases.manifest(one) for one in ("r1", "r2"))

@@ -116,7 +116,7 @@ def test_installed_build_works_offline_until_the_reader_accepts_a_new_one(
     question = page.get_by_label("Another build of this app")
     expect(question).to_be_visible(timeout=WITHIN_MS)
     assert page.evaluate(TELL) == reported[0].build, "whatever the server has by now"
-    assert not [path for path in served.asked if "story" in path], "the server never hears of a page"
+    assert not [path for path in served.asked if "story" in path], "the server gets no request that names a page"
     assert context.cookies() == []
 
     expect(question).to_contain_text("can't tell whether the new build is in it")  # there is no list of builds here

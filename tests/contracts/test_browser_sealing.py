@@ -37,7 +37,7 @@ def test_only_the_privacy_folder_of_the_browser_device_seals_messages() -> None:
     assert re.search(r"if \(!\(sealed instanceof Sealed\)\) throw", sources["uplink/http.ts"])
 
 
-def test_search_for_seals_finds_calls_in_other_folders() -> None:
+def test_search_for_sealing_calls_finds_them_however_they_are_written() -> None:
     for text in ('Sealed.close(a, b, "", c, "")', "Sealed\n  .closeJson(form)", 'Sealed["close"](a)'):
         assert closing({"feed/build.ts": text}) == {"feed"}
     assert not closing({"feed/build.ts": 'import type { Sealed } from "../privacy/sealed"; statement.close()'})

@@ -158,7 +158,7 @@ class StandInFeeds:
 
     @property
     def followed(self) -> StandInFeeds:
-        """Return itself as the store of feeds."""
+        """This stub is also the store of followed feeds."""
         return self
 
     def all(self) -> list[FollowedFeed]:

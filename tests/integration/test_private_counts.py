@@ -66,7 +66,7 @@ class CountingCohort:
             self.backend.coordinator.step()
 
     def read(self, number: int, feed: str, rng: np.random.Generator) -> None:
-        """Show a feed an hour ago; everybody sees the first articles, and opens them most."""
+        """Record what one device was shown an hour ago, and clicks on the shown articles below 12, at most OPENED."""
         device, clock = self.devices[number], self.backend.clock
         at = clock() - timedelta(hours=1)
         shown = [f"n{row}" for row in rng.choice(NEWS, size=SHOWN, replace=False)]

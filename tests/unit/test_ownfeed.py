@@ -138,7 +138,7 @@ def test_ingest_prints_json_with_rejections_and_can_be_repeated(run: Run, tmp_pa
         ("missing.xml", None, "missing.xml"),
     ],
 )
-def test_invalid_feed_is_one_line_and_leaves_the_pool_unchanged(
+def test_invalid_feed_is_reported_in_one_line_and_leaves_the_pool_unchanged(
     run: Run, tmp_path: Path, name: str, content: bytes | None, words: str
 ) -> None:
     if content is not None:
@@ -146,7 +146,7 @@ def test_invalid_feed_is_one_line_and_leaves_the_pool_unchanged(
     assert words in failed_in_one_line(run("ingest", "rss", name, "--data-dir", "data"))
 
 
-def test_invalid_setting_is_one_line_naming_it(run: Run, tmp_path: Path) -> None:
+def test_invalid_setting_is_reported_in_one_line_naming_it(run: Run, tmp_path: Path) -> None:
     words = failed_in_one_line(run("serve", "--data-dir", "data", OWNFEED_BACKEND_RECALL_WORKERS="0"))
     assert "recall_workers" in words
     words = failed_in_one_line(run("device", "--profile", "../anna", "--data-dir", "data"))
@@ -158,7 +158,7 @@ def test_serving_an_empty_pool_names_the_command_to_run(run: Run, tmp_path: Path
     assert "run `ownfeed ingest newsroom`" in failed_in_one_line(run("serve", "--data-dir", "data"))
 
 
-def test_taken_port_is_one_line(run: Run, tmp_path: Path) -> None:
+def test_taken_port_is_reported_in_one_line(run: Run, tmp_path: Path) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -218,7 +218,7 @@ def test_bench_without_its_data_is_skipped_and_named(run: Run, tmp_path: Path) -
     assert "skipped: research data: nowhere/mind-subset/train/news.tsv does not exist" in err
 
 
-def test_unopenable_database_is_one_line(run: Run, tmp_path: Path) -> None:
+def test_unopenable_database_is_reported_in_one_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "ownfeed.sqlite").write_bytes(b"no database " * 100)
     (tmp_path / "feed.xml").write_text(RSS, encoding="utf-8")

@@ -228,7 +228,7 @@ def test_random_pause_can_only_be_lengthened_by_the_backend(
     performance = PerformanceSettings(training_poll_sec=10.0)
     monkeypatch.setattr(device, "settings", device.settings.model_copy(update={"performance": performance}))
     first, *rest = islice(Background(device).trainings(), 40)
-    assert 0.0 <= first < 10.0, "the first step comes a drawn while after the first sync"
+    assert 0.0 <= first < 10.0, "the first step comes a random time after the first sync"
     assert len(rest) > 30
     assert all(least <= seconds <= most for seconds in rest)
     assert len(set(rest)) == len(rest)

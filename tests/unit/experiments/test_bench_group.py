@@ -41,7 +41,7 @@ def test_failing_or_hanging_benches_do_not_affect_the_others(
     assert lines[-1] == "2 of 5 measured in 0 min; skipped: recall; failed: index, endpoint"
 
 
-def test_group_timings_contains_the_timing_benches_and_group_all_every_bench() -> None:
+def test_timings_group_has_only_timing_benches_and_all_group_has_every_bench() -> None:
     assert set(GROUPS["short"]) < set(GROUPS["timings"]) < set(GROUPS["all"]) == set(BENCHES)
     assert "recall" not in GROUPS["timings"]
     assert "latency" in GROUPS["timings"]

@@ -53,7 +53,7 @@ def test_recall_is_the_expectation_over_the_possible_lists() -> None:
     np.testing.assert_allclose(found, [[0.0, 0.75 * 0.5, 0.75 * 0.5 + 0.25 * 0.5]])
 
 
-def test_recall_of_a_random_one_of_two_answers_is_their_mean() -> None:
+def test_recall_of_a_random_choice_of_two_lists_is_the_mean_of_their_recalls() -> None:
     draw = np.random.default_rng(1)
     one, other = (PossibleLists.own(np.stack([draw.permutation(20)[:6] for _ in range(4)])) for _ in range(2))
     targets = [draw.permutation(20)[:2] for _ in range(4)]

@@ -169,7 +169,7 @@ class Lookup(nn.Module):
         return ((self.frozen[category] + self.learnt[category]) * table).sum()
 
 
-def test_frozen_parameters_get_no_gradients_and_inputs_in_wrt_do() -> None:
+def test_gradients_are_output_for_inputs_in_wrt_but_not_for_frozen_parameters() -> None:
     inputs = (GraphInput("category", ("news",), indexes=9), GraphInput("table", ("news", 4)))
     spec = GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True, wrt=("table",))
     graph = export_gradient_graph(Lookup(), spec)

@@ -76,7 +76,7 @@ def test_gradients_match_nn_gru_on_the_real_suffix() -> None:
     assert_close(gru.input.bias.grad, theirs.bias_ih_l0.grad, atol=1e-6, rtol=0)
 
 
-def test_padding_between_and_after_rows_is_also_skipped() -> None:
+def test_padding_between_and_after_rows_is_skipped() -> None:
     gru, x = small(), random_tensor(1, 1, 5, 5)
     mask = torch.tensor([[1.0, 0, 1, 1, 0]]).double()
     assert_close(gru(x, mask), oracle(gru)(x[:, [0, 2, 3]])[1][0], atol=1e-6, rtol=0)

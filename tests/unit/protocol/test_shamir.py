@@ -126,7 +126,9 @@ def test_value_beyond_32_bytes_is_not_a_secret() -> None:
         (2, [1, PRIME], "the prime"),
     ],
 )
-def test_impossible_sharings_are_refused(threshold: int, points: list[int], words: str) -> None:
+def test_sharings_with_an_impossible_threshold_or_points_are_refused(
+    threshold: int, points: list[int], words: str
+) -> None:
     with pytest.raises(SharingError, match=words):
         split(1, threshold, points)
 

@@ -15,7 +15,9 @@ numbers = st.lists(st.integers(1, 10_000), min_size=1, max_size=12, unique=True)
 
 @settings(max_examples=60, deadline=None)
 @given(numbers, st.binary(min_size=32, max_size=32), st.data())
-def test_packed_box_is_found_only_at_its_own_place(members: list[int], commitment: bytes, data: st.DataObject) -> None:
+def test_packed_box_is_returned_only_for_its_members_index(
+    members: list[int], commitment: bytes, data: st.DataObject
+) -> None:
     content = [data.draw(st.binary(min_size=BOX_BYTES, max_size=BOX_BYTES)) for _ in members]
     boxes = tuple(Box(member=member, box=box) for member, box in zip(members, content, strict=True))
     packed = pack_shared(SharedKeys(seed_commitment=commitment, boxes=boxes))

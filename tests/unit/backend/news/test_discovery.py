@@ -141,7 +141,7 @@ def test_page_without_a_link_is_tried_at_usual_addresses(path: str) -> None:
     assert web.found("https://a.example/") == [f"https://a.example/{path}"]
 
 
-def test_usual_addresses_are_below_the_page_then_below_the_host() -> None:
+def test_usual_feed_addresses_are_tried_under_the_page_before_those_under_the_host() -> None:
     found = usual_addresses("https://a.example/blog/index.html")
     assert (found[0], found[-1]) == ("https://a.example/blog/feed", "https://a.example/feed.json")
     assert usual_addresses("https://a.example/blog")[0] == "https://a.example/blog/feed"

@@ -51,7 +51,7 @@ def test_all_topics_in_a_subset_get_the_same_higher_weight() -> None:
     np.testing.assert_allclose(weights, [3 / 8, 1 / 8, 3 / 8, 1 / 8])
 
 
-def test_noiseless_topics_name_their_prototype_and_zero_epsilon_names_none() -> None:
+def test_noiseless_topics_identify_their_prototype_and_topics_at_zero_epsilon_none() -> None:
     shares = np.array([0.2, 0.3, 0.5])
     typical = typical_histograms(np.eye(3, dtype=np.float32), 0.5)
     np.testing.assert_allclose(typical.sum(axis=1), 1)

@@ -60,7 +60,7 @@ def test_unknown_host_is_answered_like_a_wrong_address(host: str) -> None:
     assert "news.example.org" not in answer.text
 
 
-def test_public_host_is_answered_with_https_enforced() -> None:
+def test_public_host_is_answered_with_strict_transport_security() -> None:
     answer = client(ORIGIN, origin=ORIGIN).get("/v1/releases/current", headers={"host": "News.Example.org"})
     assert (answer.text, answer.headers["strict-transport-security"]) == ("here", "max-age=31536000")
 

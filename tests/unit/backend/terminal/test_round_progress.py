@@ -37,7 +37,7 @@ def test_each_stage_shows_its_seconds_and_later_ones_are_pending() -> None:
     assert lines[5].strip() == "60 joined, 12 of 60 in (at least 30), 2.4 MB, 9.0 s, masked"
 
 
-def test_round_is_followed_to_its_end_with_survivors() -> None:
+def test_progress_of_a_round_is_shown_to_its_end_with_its_survivors() -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
     ended = status("applied", survivors=58, uploaded=58, finished_at=OPENED + timedelta(seconds=12))
     assert watched([status("open"), status("unmask"), ended], console) is ended

@@ -147,6 +147,7 @@ def test_welcome_page_adds_sections_that_arrive_late_and_keeps_the_ticks(
     page = context.new_page()
     page.goto(reader.at("/"))
     page.wait_for_selector("#picks[data-coming]")
+    page.locator("#privacy-details > summary").click()
     expect(page.get_by_role("checkbox")).to_have_count(3)
     page.get_by_label("Anonymous counts of what is read").uncheck()
     context.unroute("**/v1/news/front*")

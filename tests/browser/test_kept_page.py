@@ -98,6 +98,7 @@ def test_welcome_page_adds_sections_that_arrive_late(chromium: Browser, serve: S
     page = new.enter(context)
     page.wait_for_url("**/welcome")
     expect(page.locator("#picks")).to_contain_text("No sections yet: this device can't reach")
+    page.locator("#privacy-details > summary").click()
     page.get_by_label("Anonymous counts of what is read").uncheck()
     over.down = False
     new.device.sync()

@@ -105,6 +105,13 @@ def test_first_visit_explains_what_is_sent_and_offers_switches_and_sections() ->
     reader.device.settings = PrivacySettings()
     assert reader.client.get("/").headers["location"] == "/welcome"
     text = reader.get("/welcome")
+    before_drawer, drawer = text.split("<details", 1)[0], text.split("<details", 1)[1]
+    assert "Ownfeed makes a news feed" in before_drawer
+    assert 'id="picks"' in before_drawer, "sections come first"
+    assert "What you read stays on this device; a blurred report and anonymous counts leave it: details" in drawer
+    assert 'href="/settings#move"' in text
+    told = re.sub(r"<[^>]*>", " ", before_drawer.split("<h1>", 1)[1])
+    assert not re.search(r"\d", told), "no figure outside a drawer"
     for heading in ("What stays here", "What leaves", "What you can switch off"):
         assert f"<h2>{heading}</h2>" in text
     for name, checked in (("reports", " checked"), ("counting", " checked"), ("training", "")):

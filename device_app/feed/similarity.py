@@ -100,6 +100,14 @@ class Kinship:
         return known
 
 
+def is_by_meaning(kin: Kin, floor: float | None) -> bool:
+    """Return whether a story is close by more than a name.
+
+    Two people may share a name, and a town has all kinds of news.
+    """
+    return kin.tie != "name" or (floor is not None and kin.cosine > floor)
+
+
 def floor_of(manifest: ReleaseManifest, default_list: Candidates) -> float | None:
     """Return the release's similarity floor, or the default list's if the release has none."""
     return default_list.kinship_floor if manifest.kinship_floor is None else manifest.kinship_floor

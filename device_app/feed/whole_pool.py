@@ -19,7 +19,7 @@ from device_app.feed.exclusions import one_of_each
 from device_app.feed.held_lists import HeldLists
 from device_app.feed.related_words import terms_of
 from device_app.feed.serving import Serving
-from device_app.feed.similarity import Kinship, floor_of
+from device_app.feed.similarity import Kinship, floor_of, is_by_meaning
 from device_app.store.news import Naming, report_of
 from device_app.store.rows import to_us
 from device_app.store.searches import WordHit, WordMatch
@@ -251,9 +251,11 @@ class WholePool:
                 return []
             for kin in kinship.of(leads[row], vectors[row], around.cards, around.vectors):
                 card = around.cards[kin.row]
-                # Two people may share a name, so a name alone says nothing about the meaning.
-                by_meaning = kin.tie != "name" or (floor is not None and kin.cosine > floor)
-                if by_meaning and card.id not in found and kin.cosine > near.get(card.id, (-1.0, card))[0]:
+                if (
+                    is_by_meaning(kin, floor)
+                    and card.id not in found
+                    and kin.cosine > near.get(card.id, (-1.0, card))[0]
+                ):
                     near[card.id] = kin.cosine, card
         return self._wanted([card for _, card in sorted(near.values(), key=lambda one: (-one[0], one[1].id))])
 

@@ -281,7 +281,7 @@ export class WholePool {
   }
 }
 
-/** Two people may share a name: a name alone doesn't show similar meaning. */
+/** Whether a story is close by more than a name: two people may share one, and a town has all kinds of news. */
 function isByMeaning(kin: Kin, floor: number | null): boolean {
   return kin.tie !== "name" || (floor !== null && kin.cosine > floor);
 }
@@ -302,7 +302,7 @@ const LOOKED_AT = 60;
 
 /**
  * The articles nearest to a story, from the default list and last answer: one per story, nothing excluded. Only those
- * close enough; perhaps none, and none before the first release.
+ * close enough by more than a name; perhaps none, and none before the first release.
  */
 export function related({ serving, stores }: Parts, newsId: string): NewsCard[] {
   const manifest = serving.manifest();
@@ -312,7 +312,8 @@ export function related({ serving, stores }: Parts, newsId: string): NewsCard[] 
   const { defaultList: held, recall } = serving.context;
   const defaultList = held.candidates(manifest.encoder, manifest.dimensions);
   const known = recall.known(defaultList);
-  const kinship = new Kinship(known, floorOf(manifest, defaultList));
+  const floor = floorOf(manifest, defaultList);
+  const kinship = new Kinship(known, floor);
   const none = noVectors(manifest.dimensions);
   const near = known.where(
     allowed(known, {
@@ -337,5 +338,5 @@ export function related({ serving, stores }: Parts, newsId: string): NewsCard[] 
   const nearest = near.only(best);
   const single = nearest.where(oneOfEach(nearest, best.map((row) => scores[row] ?? 0)));
   const kin = kinship.of(stores.news.card(newsId), rowOf(vectors, 0), single.cards, single.vectors);
-  return kin.slice(0, RELATED).flatMap(({ row }) => single.cards[row] ?? []);
+  return kin.filter((one) => isByMeaning(one, floor)).slice(0, RELATED).flatMap(({ row }) => single.cards[row] ?? []);
 }

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from threading import Thread
 
+import numpy as np
 import pytest
 
 from device_app.errors import BackendUnreachable, NewsNotHere
+from device_app.feed.candidates import Candidates
+from device_app.feed.similarity import Kinship, is_by_meaning
 from tests.doubles.backend import FakeBackend
 from tests.doubles.journey import Make
 from tests.doubles.kills import Killed
@@ -32,6 +36,27 @@ def test_story_opened_twice_from_one_feed_is_one_click(make: Make) -> None:
     assert article.reason == feed.items[0].reason
     assert 1 <= len(article.related) <= 4
     assert news_id not in {card.id for card in article.related}
+
+
+def test_stories_that_share_only_a_name_are_not_related(make: Make, backend: FakeBackend) -> None:
+    """Oracle: the kinship of the two, and the cosine of their vectors."""
+    cards, vectors = backend.pool.cards, backend.pool.vectors
+    nearest = np.argsort(-(vectors @ vectors[0]))
+    other = next(row for row in nearest if cards[row].topic != cards[0].topic)
+    named = {row: cards[row].model_copy(update={"abstract": "Alessio Fantozzi was hurt."}) for row in (0, other)}
+    backend.pool = replace(backend.pool, cards=tuple(named.get(row, card) for row, card in enumerate(cards)))
+    backend.publish()
+    device = make(default_list_limit=len(cards))
+    device.sync()
+    device.reading.feed(refresh=True)
+    both = Candidates((named[other],), vectors[other : other + 1], "")
+    (kin,) = Kinship(both, None).of(named[0], vectors[0], both.cards, both.vectors)
+    assert kin.tie == "name"
+    assert is_by_meaning(kin, kin.cosine - 0.01)
+    assert not is_by_meaning(kin, kin.cosine)
+    device.interests.stance("topic", cards[0].topic, "block")  # else stories of the topic take the places
+    related = device.reading.open(cards[0].id).related
+    assert named[other].id not in {card.id for card in related}
 
 
 def test_click_survives_a_kill_and_the_feed_is_recorded_first(

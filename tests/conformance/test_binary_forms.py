@@ -153,7 +153,7 @@ def blobs() -> list[Question]:
             ("cards", {"cards": blob.hex(), "count": 3}, is_refusal("cards: "))
             for blob in (b"", cards[:-3], b"[]", bomb)
         ),
-        ("cards", {"cards": cards.hex(), "count": 2}, is_refusal("cards: 3 of them, declared were 2")),
+        ("cards", {"cards": cards.hex(), "count": 2}, is_refusal("cards: 3 of them instead of the declared 2")),
     ]
 
 

@@ -33,9 +33,9 @@ def pictures() -> list[Question]:
         (f'\ufeff[["a",0,{size}]]', "shortest form"),
         ('[["a",0,-0]]', "shortest form"),
         (f'[["a",0,{2**53}]]', "shortest form"),
-        (f'[["a",0,{2**53 - 1}]]', "a size is from 1"),
-        (f'[["a",-1,{size}]]', "a place is from 0"),
-        (f'[["a",5,{size}]]', "a place is from 0"),
+        (f'[["a",0,{2**53 - 1}]]', "a size must be from 1"),
+        (f'[["a",-1,{size}]]', "a place must be from 0"),
+        (f'[["a",5,{size}]]', "a place must be from 0"),
         (f'[["a",{size}]]', "shortest form"),
     ):
         head = written.encode()

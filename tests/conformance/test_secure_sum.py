@@ -108,7 +108,7 @@ def false_answers(stage: str, reported: dict[str, Any], me: int) -> list[tuple[s
     if stage == "agree":
         first, *others = reported["signatures"]
         forged = first | {"signature": others[0]["signature"]}
-        return [("has not agreed", {"signatures": [forged, *others]}), ("agreed on", {"signatures": []})]
+        return [("did not sign", {"signatures": [forged, *others]}), ("agreed on", {"signatures": []})]
     without = [each for each in reported["members"] if each != me]
     return [
         ("this device", {"members": without}),

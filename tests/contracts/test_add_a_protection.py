@@ -79,7 +79,7 @@ class NoisySignsProtection:
 
     def check(self, privacy: PrivacySettings) -> None:
         if self.protection.epsilon > WEAKEST:
-            raise ProtectionTooWeak(f"epsilon {self.protection.epsilon:g} a sign; at most {WEAKEST:g} is asked for.")
+            raise ProtectionTooWeak(f"epsilon {self.protection.epsilon:g} a sign; at most {WEAKEST:g} is allowed.")
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
         self.check(privacy)
@@ -114,7 +114,7 @@ class NoisySignsProtection:
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        raise ValueError("protection: noisy_signs leaves as a single upload, and in no secure sum")
+        raise ValueError("protection: noisy_signs is for single uploads, not for secure sums")
 
     def _signs(self, tensor: np.ndarray, noise: NoiseSource) -> np.ndarray:
         """Return signs: 1 with probability (1 + x / clip) / 2, then randomised response at epsilon."""

@@ -47,7 +47,9 @@ def toy(dim: int) -> ToyRanker:
 
 
 def test_registering_a_ranker_is_enough_to_publish_and_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValidationError, match=r"rankers\.0\n.*no ranker is called 'toy'; there are nrms, naml, lstur"):
+    with pytest.raises(
+        ValidationError, match=r"rankers\.0\n.*no ranker is called 'toy'; choose one of nrms, naml, lstur"
+    ):
         BackendSettings(data_dir=tmp_path, rankers=("toy",))
 
     monkeypatch.setitem(RANKERS, "ranker.toy", RankerSpec("toy", f"{__name__}:ToyRanker", f"{__name__}:toy"))

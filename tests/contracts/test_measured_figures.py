@@ -159,7 +159,7 @@ def test_edited_record_is_refused(folder: Path) -> None:
     path.write_text(json.dumps(kept), encoding="utf-8")
     assert refusal("bench-index", folder) == "file: not the bytes that a command writes"
     path.write_text(json.dumps(kept | {"transcribed": "README.md"}, indent=1), encoding="utf-8")
-    with pytest.raises(ValueError, match="is no record"):
+    with pytest.raises(ValueError, match="is not a record"):
         refusal("bench-index", folder)
 
 

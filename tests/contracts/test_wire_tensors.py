@@ -56,7 +56,7 @@ def test_blobs_of_every_kind_survive_packing() -> None:
         (b"[]", "not compressed JSON"),
         (pack_cards([])[:-1], "cut off"),
         (pack_cards([b"{}"]), "0.id"),
-        (pack_cards([]), "0 of them, declared were 1"),
+        (pack_cards([]), "0 of them instead of the declared 1"),
         (zlib.compress(bytes(CARDS_LIMIT_BYTES + 1)), "more than"),
     ],
 )

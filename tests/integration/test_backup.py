@@ -103,7 +103,7 @@ def test_devices_accept_releases_after_the_documented_restore(
         publish(without.services.releases)
         publish(without.services.releases)
         apart.backend = without
-        with pytest.raises(ReleaseRefused, match="others than those that this device was shown"):
+        with pytest.raises(ReleaseRefused, match="differ from those this device was shown"):
             apart.sync()
 
 
@@ -299,7 +299,7 @@ def test_damaged_part_of_a_copy_is_copied_again(backend: Running, tmp_path: Path
 
 def test_unsuitable_backup_folder_is_refused_and_left_unchanged(backend: Running, tmp_path: Path) -> None:
     settings, folder = backend.services.settings, tmp_path / "backup"
-    with pytest.raises(BackupRefused, match="lies in the folder"):
+    with pytest.raises(BackupRefused, match="is inside the folder"):
         back_up(settings, settings.data_dir / "backup")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letters.txt").touch()
@@ -322,7 +322,7 @@ def test_unsuitable_backup_folder_is_refused_and_left_unchanged(backend: Running
         check_backup(settings, folder)
     database.write_bytes(content)
     (folder / "backup.json").write_text("{}")
-    with pytest.raises(BackupRefused, match="no whole backup"):
+    with pytest.raises(BackupRefused, match="no complete backup"):
         restore(settings_in(tmp_path / "new"), folder)
     assert not (tmp_path / "new" / "ownfeed.sqlite").exists()
 
@@ -341,12 +341,12 @@ def test_mismatched_chain_file_stops_the_start(backend: Running, chain_file: Pat
     for damaged, why in (
         (
             [*lines[:-1], lines[-1].replace('"head":"', '"head":"0')[:-3] + '"}'],
-            "is no release|another than the database's",
+            "is not a release|differs from the database's",
         ),
-        ([lines[0], "nonsense}", *lines[1:]], "line 2 is no release"),
-        ([*lines, later], "misses r5"),
+        ([lines[0], "nonsense}", *lines[1:]], "line 2 is not a release"),
+        ([*lines, later], "r5 is missing"),
         ([*lines, lines[-1].replace('"r4"', '"r5"')], "r5 doesn't follow r4"),
-        ([lines[0], lines[3].replace('"r4"', '"r2"')], "its r2 is another than the database's"),
+        ([lines[0], lines[3].replace('"r4"', '"r2"')], "its r2 differs from the database's"),
     ):
         with pytest.raises(ChainFileRefused, match=why):
             opened(damaged)

@@ -118,12 +118,12 @@ def test_database_outside_the_data_folder_is_never_replaced(tmp_path: Path) -> N
     add(settings, "before")
     back_up(settings, tmp_path / "backup")
     shutil.rmtree(settings.data_dir)
-    with pytest.raises(BackupRefused, match=r"disk holds own.* Move this away first"):
+    with pytest.raises(BackupRefused, match=r"disk holds own.* Move it away first"):
         restore(settings, tmp_path / "backup")
     assert not settings.data_dir.exists()
     database_of(settings).unlink()
     database_of(settings).with_name("own-wal").write_bytes(b"a log that what is put back would read")
-    with pytest.raises(BackupRefused, match=r"disk holds own-.*Move this away first"):
+    with pytest.raises(BackupRefused, match=r"disk holds own-.*Move it away first"):
         restore(settings, tmp_path / "backup")
 
 
@@ -140,7 +140,7 @@ def test_kill_during_a_restore_never_leaves_a_folder_without_its_database(place:
         killed = _killed_at(step, tmp_path / str(step), new, tmp_path / "backup")
         if database_of(new).exists() and not (new.data_dir / "owner.token").exists():
             assert place == "elsewhere"
-            with pytest.raises(BackupRefused, match="Move this away first"):
+            with pytest.raises(BackupRefused, match="Move it away first"):
                 restore(new, tmp_path / "backup")
             database_of(new).unlink()
         if not (new.data_dir / "owner.token").exists():

@@ -91,7 +91,7 @@ def test_altered_graph_or_weights_are_refused_and_the_old_release_stays(world: S
 
     world.ears.tamper = flipped
     try:
-        with pytest.raises(ReleaseRefused, match="its hash is not the declared one"):
+        with pytest.raises(ReleaseRefused, match="its hash differs from the declared one"):
             device.sync()
     finally:
         world.ears.tamper = None

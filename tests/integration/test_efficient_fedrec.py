@@ -297,7 +297,7 @@ def test_round_with_an_oversized_contribution_is_retried_on_the_same_union(
     assert (retried.system, retried.state, retried.follows) == (SPLIT, "applied", spoiled.round), retried.reason
     assert retried.published == f"r{release_number(before.release) + 1}"
     first, again = (manifest_of(world, one) for one in (spoiled, retried))
-    assert first.materials == again.materials, "the same news"
+    assert first.materials == again.materials, "the same articles"
     assert (len(reported), retried.survivors) == (1, DEVICES)
 
 

@@ -347,5 +347,5 @@ def test_command_names_the_damage_and_the_remedy_in_one_line(profile: KeptProfil
     damaged(profile.home / "device.copy.sqlite")
     neither = command(profile.settings.data_dir, "--restore-copy", "--port", "0")
     assert neither.returncode == 1
-    assert "the copy is damaged itself" in neither.stderr
+    assert "the copy is damaged too" in neither.stderr
     assert "Traceback" not in neither.stderr

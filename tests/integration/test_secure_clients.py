@@ -163,7 +163,7 @@ def test_device_given_a_different_survivor_list_is_detected(rounds: WireRounds) 
     go_on(clients[1:])
     rounds.late()
     misled = [one for one in signatures_of(clients[1].ask()).signatures if one.member != 1]
-    with pytest.raises(SumAborted, match="has not agreed to these survivors"):
+    with pytest.raises(SumAborted, match="did not sign this list of survivors"):
         clients[0].receive(Agreements(signatures=tuple(misled)))
     assert clients[0].state.revealed is None
     assert set(go_on(clients[1:])) == {True}
@@ -185,7 +185,7 @@ def test_false_signature_is_refused_without_affecting_others(rounds: WireRounds)
     refused = attacker.send()
     assert (refused.status_code, refused.json()["type"]) == (422, "urn:ownfeed:problem:sum-message-refused")
     assert refused.json()["field"] == "signature"
-    assert refused.json()["detail"].startswith("The signature is not this member's on the round")
+    assert refused.json()["detail"].startswith("The signature is not this member's signature of the round")
     go_on(clients[1:])
     rounds.late()
     assert [one.member for one in signatures_of(clients[1].ask()).signatures] == [2, 3, 4, 5, 6, 7]

@@ -211,7 +211,7 @@ def test_noisy_sum_charges_devices_as_for_the_fewest_possible_survivors(cohort: 
     [
         ({"secure_sum": "noisy"}, "has no noise"),
         ({"secure_sum": "never"}, "no secure sums"),
-        ({"secure_sum": "exact", "smallest_sum": 4}, "at least 4 are asked for"),
+        ({"secure_sum": "exact", "smallest_sum": 4}, "the settings require at least 4"),
     ],
 )
 def test_round_below_the_readers_requirements_is_declined_with_a_reason(

@@ -94,7 +94,7 @@ def test_offer_altered_in_transit_is_refused(malicious: MakeServer, meets: Meets
     victim = meets(server)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", [], [])
-    assert "signature does not fit" in str(outcome.why)
+    assert "signature does not match" in str(outcome.why)
 
 
 def test_device_prices_a_sum_at_its_own_delta(malicious: MakeServer, meets: Meets) -> None:
@@ -128,7 +128,7 @@ def test_device_does_not_pay_for_a_sparse_roster_below_its_readers_minimum(malic
     victim = meets(server, smallest_sum=due.degree + 2)
     outcome = victim.step_through()
     assert (outcome.state, server.stages, victim.charges()) == ("declined", ["keys"], [])
-    assert f"at least {due.degree + 2} are asked for" in str(outcome.why)
+    assert f"this device requires at least {due.degree + 2}" in str(outcome.why)
 
 
 def test_too_small_noise_shares_are_declined_until_the_reader_raises_the_limit(

@@ -134,7 +134,7 @@ def test_foreign_folders_keep_their_permissions(tmp_path: Path) -> None:
         each.chmod(0o755)
     with pytest.raises(FileExistsError, match=f"{var} holds cache and nothing of Ownfeed's"):
         tighten(var)
-    with pytest.raises(NotADirectoryError, match=f"{file} is no folder"):
+    with pytest.raises(NotADirectoryError, match=f"{file} is not a folder"):
         tighten(file)
     assert {stat.S_IMODE(each.stat().st_mode) for each in (var, var / "cache", file)} == {0o755}
     disk = tmp_path / "disk"

@@ -144,7 +144,7 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "brings a function": (own_function, r"model has field 25, which no graph"),
     "names a domain": (
         lambda: model([helper.make_node("Gelu", ["clicks"], ["out"], domain="com.microsoft")], {"out": ()}),
-        r"node 0 \(Gelu\): no operator that a graph of a release may have",
+        r"node 0 \(Gelu\): an operator that a release's graph may not contain",
     ),
     "declares much and holds little": (
         lambda: declared([2**31, 2**20], b"1234"),
@@ -157,15 +157,15 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "declares less than nothing": (lambda: declared([-1, -1], bytes(4)), r"liar: an unsupported type or shape"),
     "names an axis of its own": (
         lambda: model([node("Identity", "x", "out")], {"out": ("n",)}, inputs={"x": ("n",)}),
-        r"input x: its axis n is none of batch, news, clicks",
+        r"input x: its axis n is not one of batch, news, clicks",
     ),
     "frees a parameter's axis": (
         lambda: model([node("Identity", "p.x", "out")], {"out": ("news",)}, inputs={"p.x": ("news",)}),
-        r"input p.x is a parameter, and has the free axis news",
+        r"input p.x is a parameter but has the free axis news",
     ),
     "declares another output than it has": (
         of(node("Identity", "candidates", "out"), out=("batch", "clicks", DIM), near=False),
-        r"output out is declared as something else than it is",
+        r"output out is declared with another shape or type than it has",
     ),
     "takes an axis of 1 away where it is 1": (
         of(node("Squeeze", "near", "out"), out=("batch", "clicks")),
@@ -216,7 +216,7 @@ ATTACKS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     ),
     "writes on a terminal": (
         lambda: model([node("\x1b[2J", "clicks", "out")], {"out": ()}),
-        r"graph.nodes.operator is no name of at most 200 printable ASCII characters",
+        r"graph.nodes.operator is not a name of at most 200 printable ASCII characters",
     ),
 }
 

@@ -139,7 +139,7 @@ def test_drawing_fresh_samples_for_gradients_would_leave_rows_with_one_contribut
 def test_device_outside_the_union_sends_nothing_and_failed_marks_send_zeros() -> None:
     draws = UnionDraws()
     draws.keep("round-1", NOTHING_DRAWN)
-    with pytest.raises(NotEligible, match="follows no union of news"):
+    with pytest.raises(NotEligible, match="does not follow a union of articles"):
         draws.of("round-2", None)
     with pytest.raises(NotEligible, match="only devices that drew samples for round-3 take part"):
         draws.of("round-4", "round-3")

@@ -200,7 +200,7 @@ def test_device_does_not_pin_the_new_key_if_the_rotations_release_is_forged(
     assert sync()
     server.sign_with(SECOND, rotation(1, FIRST, SECOND))
     server.backend.signed = server.backend.signed.model_copy(update={"signature": bytes(64)})
-    with pytest.raises(ReleaseRefused, match="signature does not fit"):
+    with pytest.raises(ReleaseRefused, match="signature does not match"):
         sync()
     assert store.pinned_key() == public(FIRST)
 

@@ -164,7 +164,7 @@ def test_papers_report_has_the_price_of_its_formula_and_fits_the_daily_budget(tm
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("HOST", "", "is no host"),
+        ("HOST", "", "is not a host"),
         ("DATA_DIR", "", "it is empty"),
         ("BACKEND_URL", "https://news.example.org/?x=1", "a query, a fragment or a blank"),
         ("BACKEND_URL", "https://news.example.org\n", "a query, a fragment or a blank"),

@@ -69,8 +69,8 @@ def test_error_for_a_bad_news_line_names_its_file(folder: Path, line: str, messa
         ("3\tU1\tyesterday\tN1\tN2-1", "time 'yesterday'"),
         ("3\tU1\t11/15/2019 1:30:05 PM\tN9\tN2-1", "history N9 is not in the catalogue"),
         ("3\tU1\t11/15/2019 1:30:05 PM\tN1\tN9-1", "candidate N9 is not in the catalogue"),
-        ("3\tU1\t11/15/2019 1:30:05 PM\tN1\tN2", "a label of 0 or 1 is expected"),
-        ("3\tU1\t11/15/2019 1:30:05 PM\tN1\tN2-2", "a label of 0 or 1 is expected"),
+        ("3\tU1\t11/15/2019 1:30:05 PM\tN1\tN2", "expected a label of 0 or 1"),
+        ("3\tU1\t11/15/2019 1:30:05 PM\tN1\tN2-2", "expected a label of 0 or 1"),
     ],
 )
 def test_error_for_a_bad_behaviour_line_names_its_file(folder: Path, line: str, message: str) -> None:

@@ -84,7 +84,7 @@ def test_same_generator_draws_the_same_negatives(samples: TrainingSamples) -> No
 
 
 def test_data_without_a_usable_click_is_refused() -> None:
-    with pytest.raises(ValueError, match="no click has a history before it"):
+    with pytest.raises(ValueError, match="no click has an earlier click as its history"):
         training_samples(impressions(KIM), NEWS)
     with pytest.raises(ValueError, match="reader ann has read every article"):
         training_samples(impressions(ANN), NEWS)

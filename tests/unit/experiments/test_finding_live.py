@@ -160,6 +160,6 @@ def test_population_separation_matches_a_hand_computation() -> None:
 
 
 def test_systems_without_secure_sum_steps_are_refused(rehearsal: LiveRounds) -> None:
-    for spec, words in ((SMALL_RANKER, "takes no steps by secure sums"), (PROTOTYPES, "takes no steps")):
+    for spec, words in ((SMALL_RANKER, "does not step by secure sums"), (PROTOTYPES, "does not step")):
         with pytest.raises(ValueError, match=words):
             next(iter(rehearsal.releases(spec, rounds=1, cohort=2, every=1, seed=0)))

@@ -199,7 +199,10 @@ def test_error_says_that_ray_is_not_installed(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     ("sizes", "words"),
-    [({"cluster": "10.0.0.7:6379"}, "cluster: it takes engine ray"), ({"engine": "ray", "processes": 2}, "processes:")],
+    [
+        ({"cluster": "10.0.0.7:6379"}, "cluster: only allowed with engine ray"),
+        ({"engine": "ray", "processes": 2}, "processes:"),
+    ],
 )
 def test_setting_that_the_engine_ignores_is_refused(sizes: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):

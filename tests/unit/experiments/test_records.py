@@ -37,7 +37,7 @@ def test_new_record_states_its_machine_and_version() -> None:
 @pytest.mark.parametrize("content", ["half", "[]", '{"tables": []}', '{"tables": [{"title": "x"}], "command": "y"}'])
 def test_invalid_record_is_named_in_the_error(tmp_path: Path, content: str) -> None:
     (tmp_path / "clicks.json").write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"clicks\.json is no record"):
+    with pytest.raises(ValueError, match=r"clicks\.json is not a record"):
         read("clicks", tmp_path)
 
 

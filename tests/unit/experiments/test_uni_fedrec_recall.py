@@ -88,5 +88,5 @@ def test_history_samples_are_last_clicks_with_their_history() -> None:
     assert isinstance(samples.shown, Ragged)
     drawn = samples.candidates(np.arange(8), 4, np.random.default_rng(0))
     assert not set(drawn[:3, 1:].ravel().tolist()) & set(range(9))
-    with pytest.raises(ValueError, match="none has clicks enough"):
+    with pytest.raises(ValueError, match="none has enough clicks"):
         history_samples([np.arange(4)], 200)

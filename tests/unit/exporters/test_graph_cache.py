@@ -122,7 +122,7 @@ def test_setting_shape_and_source_change_the_cache_entry(monkeypatch: pytest.Mon
 def test_unhashable_setting_is_refused() -> None:
     model = cosine_ranker()
     model.given = object()  # type: ignore[assignment]
-    with pytest.raises(TypeError, match=r"given is a object: graphs of it can't be kept"):
+    with pytest.raises(TypeError, match=r"given is a object, which graphs can't be cached for"):
         name_of(model, "cosine")
 
 

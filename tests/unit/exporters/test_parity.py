@@ -182,8 +182,8 @@ def test_gradients_are_output_for_inputs_in_wrt_but_not_for_frozen_parameters() 
     ("inputs", "with_gradients", "wrt", "said"),
     [
         ((GraphInput("table", ("news", 4)),), False, ("table",), "wrt needs with_gradients"),
-        ((GraphInput("words", ("news", 4), indexes=9),), True, ("words",), "words, which is no float32 input"),
-        ((GraphInput("table", ("news", 4)),), True, ("rows",), "rows, which is no float32 input"),
+        ((GraphInput("words", ("news", 4), indexes=9),), True, ("words",), "words, which is not a float32 input"),
+        ((GraphInput("table", ("news", 4)),), True, ("rows",), "rows, which is not a float32 input"),
         ((GraphInput("click_rows", ("batch", 4), indexes="news"),), False, (), "click_rows indexes news"),
     ],
 )

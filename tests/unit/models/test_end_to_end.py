@@ -161,7 +161,7 @@ def test_error_names_bad_input_and_the_expected_form() -> None:
         model.loss(words, click_rows, mask, candidate_rows[:1])
     with pytest.raises(ValueError, match="got 3 tensors"):
         model.loss(click_rows, mask, candidate_rows)
-    with pytest.raises(ValueError, match="user must have a loss, got Linear"):
+    with pytest.raises(ValueError, match="user must have a loss method, got Linear"):
         EndToEnd(cnn_title(vocabulary=4, word_dim=2, filters=2, attention_dim=2), nn.Linear(2, 2))
 
 

@@ -150,7 +150,7 @@ def test_gradients_match_finite_differences(layer: SelfAttention | AdditiveAtten
 def test_wrong_sizes_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="3 heads for width 8"):
         SelfAttention(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), heads=3)
-    with pytest.raises(ValueError, match="one width"):
+    with pytest.raises(ValueError, match="the same width"):
         SelfAttention(torch.nn.Linear(8, 4), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8), heads=2)
     with pytest.raises(ValueError, match="at least 1"):
         AdditiveAttention(0, 3)

@@ -105,7 +105,7 @@ def test_precision_divides_by_ten_even_with_fewer_candidates() -> None:
 
 
 def test_labels_without_a_positive_are_refused() -> None:
-    with pytest.raises(ValueError, match="hold a 1"):
+    with pytest.raises(ValueError, match="contain a 1"):
         top_k([0, 0], [0, 0], [0.1, 0.2])
 
 

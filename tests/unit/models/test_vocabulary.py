@@ -124,8 +124,8 @@ def test_vocabulary_survives_its_blob_and_the_digest_is_its_hash() -> None:
         (b"ownfeed words 1\nrain", "vocabulary must be lines after the header"),
         (b"\xff\xfe\x00", "vocabulary must be UTF-8 text, got 3 bytes that are not"),
         (b"ownfeed words 1\nrain\nrain\n", "words must be distinct"),
-        (b"ownfeed words 1\nRain\n", "words must be words as texts are split into, got 'Rain'"),
-        (b"ownfeed words 1\n\n", "words must be words as texts are split into, got ''"),
+        (b"ownfeed words 1\nRain\n", "words must be single words as texts are split, got 'Rain'"),
+        (b"ownfeed words 1\n\n", "words must be single words as texts are split, got ''"),
     ],
 )
 def test_invalid_vocabulary_blob_is_refused_with_the_expected_form(blob: bytes, message: str) -> None:

@@ -121,15 +121,18 @@ def nested(depth: int) -> bytes:
 
 
 ODD: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "empty": (lambda _: b"", "its ir_version is none of 8 to 10"),
-    "cut off": (lambda good: good[:-1], "longer than what holds it"),
+    "empty": (lambda _: b"", "its ir_version is not one of 8 to 10"),
+    "cut off": (lambda good: good[:-1], "longer than the message around it"),
     "cut off in a number": (lambda good: b"\x08\x80", "cut off"),
     "a number in eleven bytes": (lambda good: b"\x08" + b"\x80" * 10 + b"\x00" + good, "shortest way"),
     "a number of 70 bits": (lambda good: b"\x08" + b"\xff" * 9 + b"\x7f" + good, "shortest way"),
     "a number with a zero byte more": (lambda good: b"\x08\x8a\x00" + good[2:], "shortest way"),
-    "a length beyond the end": (lambda good: b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "longer than what holds it"),
-    "the graph twice": (lambda good: good + part(7, b""), "model.graph stands there twice"),
-    "the version twice": (lambda good: good + b"\x08\x0a", "model.ir_version stands there twice"),
+    "a length beyond the end": (
+        lambda good: b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+        "longer than the message around it",
+    ),
+    "the graph twice": (lambda good: good + part(7, b""), "model.graph appears twice"),
+    "the version twice": (lambda good: good + b"\x08\x0a", "model.ir_version appears twice"),
     "a field that nobody knows": (lambda good: good + part(99, b"x"), "model has field 99"),
     "field 0": (lambda good: good + b"\x02\x00", "model has field 0"),
     "a group": (lambda good: b"\x3b\x3c", "model.graph is written as wire type 3, not 2"),

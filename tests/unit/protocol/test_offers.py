@@ -50,7 +50,7 @@ def test_altered_term_is_refused(before: str, after: str) -> None:
     signed = sign_offer(OFFER, KEY)
     assert before in signed.manifest
     altered = signed.model_copy(update={"manifest": signed.manifest.replace(before, after)})
-    with pytest.raises(SignatureRefused, match="does not fit its bytes"):
+    with pytest.raises(SignatureRefused, match="does not match its bytes"):
         verify_offer(altered, TRUSTED)
 
 

@@ -134,7 +134,7 @@ def test_articles_nobody_holds_are_opened_at_the_stated_rate() -> None:
 
 
 def test_impossible_settings_are_named_in_the_error() -> None:
-    with pytest.raises(ValidationError, match="dummies: they would count as owners"):
+    with pytest.raises(ValidationError, match="dummies: must be 0 with owner counts"):
         UnionMarks(owners_minimum=3, dummies=1)
     with pytest.raises(ValidationError, match="marks carry no noise"):
         UnionMarks(sigma=3)

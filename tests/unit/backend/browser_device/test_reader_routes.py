@@ -259,7 +259,7 @@ def test_tampered_stored_builds_are_not_served(
     (kept / "files" / f"{name}.gz").write_bytes(content)
     other = client_of(first, KeptHistory(tmp_path / "storage"))
     assert other.get(f"/reader/files/{name}").status_code == 404
-    assert "is not what its name says" in caplog.text
+    assert "does not match the hash in its name" in caplog.text
 
 
 def test_files_of_recent_builds_are_kept_and_older_ones_deleted(tmp_path: Path) -> None:

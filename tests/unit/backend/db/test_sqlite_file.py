@@ -35,14 +35,14 @@ def test_complete_or_missing_file_passes_the_check(path: Path, tmp_path: Path) -
 @pytest.mark.parametrize("left", [1, 50, 4_096, -1])
 def test_truncated_file_is_named_in_the_error(path: Path, left: int) -> None:
     path.write_bytes(path.read_bytes()[:left])
-    with pytest.raises(DatabaseDamaged, match=r"ownfeed\.sqlite is damaged: it is (cut off after|no SQLite)"):
+    with pytest.raises(DatabaseDamaged, match=r"ownfeed\.sqlite is damaged: it is (cut off after|not an SQLite)"):
         check_sqlite_file(f"sqlite:///{path}", used=False)
 
 
 def test_empty_file_is_refused_only_after_releases_were_published(path: Path) -> None:
     path.write_bytes(b"")
     check_sqlite_file(f"sqlite:///{path}", used=False)
-    with pytest.raises(DatabaseDamaged, match="it is empty, and releases were published from it"):
+    with pytest.raises(DatabaseDamaged, match="it is empty, although releases were published from it"):
         check_sqlite_file(f"sqlite:///{path}", used=True)
 
 

@@ -90,5 +90,5 @@ def test_invalid_module_vectors_and_gradients_are_refused(damage: Callable[[np.n
 def test_gradients_of_other_parameters_are_refused() -> None:
     gradients = ModuleGradients(MODULE).open(1)((ROWS, VECTORS))
     for wrong in ({"weight": gradients["weight"]}, {**gradients, "other": gradients["bias"]}, None):
-        with pytest.raises(ResultRefused, match="parameters that train"):
+        with pytest.raises(ResultRefused, match="the trained parameters"):
             ModuleGradients(MODULE).check((ROWS, VECTORS), wrong)

@@ -40,7 +40,7 @@ def test_thousand_small_updates_are_not_lost_to_rounding() -> None:
 
 
 def test_mean_without_updates_raises_an_error() -> None:
-    with pytest.raises(ValueError, match="no updates"):
+    with pytest.raises(ValueError, match="zero updates"):
         Aggregate({"g.a": (1,)}).mean()
 
 

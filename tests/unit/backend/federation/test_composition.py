@@ -97,9 +97,9 @@ def test_unknown_system_is_refused_and_presets_have_no_axes() -> None:
         full_name("small_ranker_secure")
     assert unknown.value.limit == ", ".join((*SYSTEMS, *PRESETS, *STEPS))
     for name in ("fednewsrec", "release_gate"):
-        with pytest.raises(RoundImpossible, match="one configuration"):
+        with pytest.raises(RoundImpossible, match="a fixed configuration"):
             full_name(name, SECURE)
-        with pytest.raises(RoundImpossible, match="one configuration"):
+        with pytest.raises(RoundImpossible, match="a fixed configuration"):
             full_name(name, aggregation="mean")
     for odd, field in (("small_ranker/loud", "protection"), ("small_ranker/secure/mode", "aggregation")):
         with pytest.raises(RoundImpossible) as refused:

@@ -341,7 +341,7 @@ def test_disabled_gate_orders_nothing_and_cannot_be_opened(world: GatedRounds) -
     (trained,) = world.run("turned")
 
     assert (trained.published, trained.orders) == ("r2", None)
-    with pytest.raises(RoundImpossible, match="hold no clicks out"):
+    with pytest.raises(RoundImpossible, match="hold out no clicks"):
         world.backend.coordinator.open_round("release_gate", cohort=12, cohort_minimum=10, seconds=60.0)
 
 
@@ -363,5 +363,5 @@ def test_first_release_or_one_with_unchanged_rankers_cannot_be_scored(world: Gat
     store = world.backend.releases
     same = store.require_current()
     store.commit(ReleaseDraft.like(same), note="the same again")
-    with pytest.raises(RoundImpossible, match="No ranker has other weights in r2 than in r1"):
+    with pytest.raises(RoundImpossible, match="No ranker has different weights in r2 than in r1"):
         coordinator.open_round("release_gate", cohort=12, cohort_minimum=10, seconds=60.0)

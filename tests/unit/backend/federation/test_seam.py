@@ -238,7 +238,7 @@ def test_impossible_follow_up_is_dropped_with_a_reason(world: SeamRounds) -> Non
         follow_up = session.get_one(FollowUpRow, 1)
         assert follow_up.opened is None
         assert follow_up.reason is not None
-        assert "other systems" in follow_up.reason
+        assert "does not run that system" in follow_up.reason
     open_round(world, "adding")
 
 

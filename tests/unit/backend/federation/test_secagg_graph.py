@@ -206,7 +206,10 @@ def test_invalid_signature_is_refused_by_server_and_device() -> None:
     for forged, words in (
         (other.model_copy(update={"alive": without}), "leaves this device out"),
         (other.model_copy(update={"alive": None}), "leaves this device out"),
-        (other.model_copy(update={"alive": alive_bits([roster.me], SPARSE_FROM)}), "has not signed who is alive"),
+        (
+            other.model_copy(update={"alive": alive_bits([roster.me], SPARSE_FROM)}),
+            "did not sign this list of live members",
+        ),
     ):
         with pytest.raises(SumAborted, match=words):
             me.revived().receive(Agreements(signatures=(forged,)))

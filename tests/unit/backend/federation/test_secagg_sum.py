@@ -250,7 +250,7 @@ def test_shares_of_both_secrets_are_never_requested_or_accepted() -> None:
     assert {one.member for one in revealed.seeds} == {2, 3, 4, 5}
     own = next(one for one in helper.state.held if one.member == 1)
     both = RevealedShare(member=1, share=own.seed_share)
-    with pytest.raises(ValueError, match="both would open its vector"):
+    with pytest.raises(ValueError, match="together they would open its vector"):
         RevealedShares(seeds=(both, *revealed.seeds), keys=revealed.keys)
     with pytest.raises(SumMessageRefused, match="not those of the expected members"):
         server.reveal(helper.pseudonym, RevealedShares(seeds=(both, *revealed.seeds), keys=()))

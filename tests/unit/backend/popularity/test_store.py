@@ -110,7 +110,7 @@ def test_expired_counts_are_deleted(counting: CountedPool) -> None:
 
 def test_failed_write_of_a_count_leaves_nothing(counting: CountedPool) -> None:
     counting.count(NOW, {"a": 1.0})
-    with pytest.raises(ValueError, match="same news"), writing_session(counting.backend.engine) as session:
+    with pytest.raises(ValueError, match="same articles"), writing_session(counting.backend.engine) as session:
         write_count(session, OpenedCount(9, NOW, 2, {"a": 1.0}, {"b": 1.0}, 1.0, 1.0), kept=KEPT)
     assert len(counting.book.made()) == 1
 

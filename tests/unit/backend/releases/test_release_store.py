@@ -53,7 +53,7 @@ def test_altered_release_is_reported_at_start_and_not_served(tmp_path: Path, cha
     ReleaseStore.open(engine, settings)
     with writing(engine) as connection:
         connection.execute(text(f"UPDATE releases SET {change}"))
-    with pytest.raises(DatabaseDamaged, match=r"its release [13] isn't what was signed"):
+    with pytest.raises(DatabaseDamaged, match=r"its release [13] differs from what was signed"):
         ReleaseStore.open(engine, settings)
 
 

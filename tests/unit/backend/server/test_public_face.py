@@ -222,5 +222,5 @@ def test_console_always_listens_on_loopback() -> None:
         assert public.getsockname()[0] == "0.0.0.0"
         assert console.getsockname() == ("127.0.0.1", port)
         console.listen()
-        with pytest.raises(OSError, match="can't be listened on"):
+        with pytest.raises(OSError, match="can't be opened for listening"):
             check_port("127.0.0.1", port)

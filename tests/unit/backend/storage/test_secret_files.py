@@ -59,7 +59,7 @@ def test_dangling_link_is_named_in_the_error(tmp_path: Path) -> None:
     """Regression: the start looked for the file and created it, over and over."""
     path = tmp_path / "admin.token"
     path.symlink_to(tmp_path / "nowhere" / "admin.token")
-    with pytest.raises(BackendSettingsRefused, match=r"admin\.token is a link to .*nowhere.*, where there is no file"):
+    with pytest.raises(BackendSettingsRefused, match=r"admin\.token is a link to .*nowhere.*, which does not exist"):
         load_or_create_token(path)
     assert path.is_symlink()
 

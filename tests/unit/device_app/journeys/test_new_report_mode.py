@@ -123,7 +123,7 @@ def test_every_mode_has_its_name_and_a_decoder(mode: ReportMode) -> None:
     assert PrivacySettings(mode=mode.name).mode == mode.name
     assert (mode.decoder in DECODERS) == (mode.finds == "server")
     for half in ({"finds": "here", "reporter": FarthestReporter}, {"mechanism": RandomisedCode}):
-        with pytest.raises(ValueError, match="has a mechanism and a reporter"):
+        with pytest.raises(ValueError, match="must have a mechanism and a reporter"):
             ReportMode("half", FARTHEST.label, **half)
 
 

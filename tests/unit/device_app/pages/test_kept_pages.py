@@ -77,8 +77,8 @@ def test_script_is_bundled_with_its_imports_first() -> None:
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (b'import one from "./one.js";\n', "doesn't take"),
-        (b"export const x = 1;\n", "doesn't take"),
+        (b'import one from "./one.js";\n', "does not support"),
+        (b"export const x = 1;\n", "does not support"),
         (b'import { p } from "./page.js";\n', "import each other: page -> page"),
     ],
 )

@@ -136,7 +136,7 @@ def test_only_bytes_that_were_paid_for_can_be_sealed_again(ledger: Ledger, datab
     assert again.payload == sealed.payload
     assert again.charge.epsilon == 0
     for item in (other_round, unpaid):
-        with pytest.raises(ValueError, match="no charge in the ledger"):
+        with pytest.raises(ValueError, match="the ledger has no charge"):
             reseal(item, ledger, PrivacySettings())
     assert ledger.repository.entries().total == 1
 

@@ -122,7 +122,7 @@ def test_damaged_copy_is_not_offered_for_restoring(database: Database, now: date
     content = bytearray(copy.path.read_bytes())
     content[PAGE_BYTES:] = bytes(len(content) - PAGE_BYTES)
     copy.path.write_bytes(content)
-    with pytest.raises(StoreBroken, match="the copy is damaged itself"):
+    with pytest.raises(StoreBroken, match="the copy is damaged too"):
         copy.check()
 
 

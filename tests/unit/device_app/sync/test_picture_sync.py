@@ -126,11 +126,11 @@ FINE = small_picture()
 WIDE = bare_picture(b"", (801, 10))
 HOSTILE = {
     "another size": (pack_pictures([Pictured("n:1", 0, FINE)]) + b"\0", 1, "add up"),
-    "a count that lies": (pack_pictures([Pictured("n:1", 0, FINE)]), 2, "1 pictures, declared were 2"),
+    "a count that lies": (pack_pictures([Pictured("n:1", 0, FINE)]), 2, "1 pictures instead of the declared 2"),
     "no head": (b"\1", 1, "head"),
     "a long head": (shard_of(b" " * (HEAD_LIMIT_BYTES + 1), b""), 1, f"the limit is {HEAD_LIMIT_BYTES}"),
-    "no list": (shard_of(b'{"n:1":1}', b"\0"), 1, "no list of ids, places and sizes"),
-    "an id that is none": (shard_of(b'[["<script>",0,1]]', b"\0"), 1, "no list of ids, places and sizes"),
+    "no list": (shard_of(b'{"n:1":1}', b"\0"), 1, "not a list of ids, places and sizes"),
+    "an id that is none": (shard_of(b'[["<script>",0,1]]', b"\0"), 1, "not a list of ids, places and sizes"),
     "a story twice": (shard_of(b'[["a",0,1],["a",0,1]]', b"\0\0"), 2, "each picture once"),
     "a large picture": (
         shard_of(b'[["a",0,%d]]' % (PICTURE_LIMIT_BYTES + 1), b"\0" * (PICTURE_LIMIT_BYTES + 1)), 1, "limit is 16384",
@@ -148,7 +148,7 @@ HOSTILE = {
         shard_of(b'[["a",0,%d]]' % len(picture_file("WEBP", (48, 30))), picture_file("WEBP", (48, 30))), 1,
         "48 x 30 pixels, it must be 480 x 300",
     ),
-    "bytes behind it": (shard_of(b'[["a",0,%d]]' % (len(FINE) + 2), FINE + b"<s"), 1, "lengths don't fit"),
+    "bytes behind it": (shard_of(b'[["a",0,%d]]' % (len(FINE) + 2), FINE + b"<s"), 1, "declared lengths don't match"),
 }  # fmt: skip
 
 
@@ -180,8 +180,8 @@ def test_picture_list_or_shard_with_the_wrong_hash_is_refused(
     caplog.set_level(logging.INFO, "device_app.syncing")
     ref = backend._blob(pack_pictures([Pictured("n:1", 0, FINE)]))
     for wrong, why in (
-        (ref.model_copy(update={"size_bytes": ref.size_bytes + 1}), "declared were"),
-        (BlobRef(sha256="0" * 64, size_bytes=ref.size_bytes), "its hash is not the declared one"),
+        (ref.model_copy(update={"size_bytes": ref.size_bytes + 1}), "instead of the declared"),
+        (BlobRef(sha256="0" * 64, size_bytes=ref.size_bytes), "its hash differs from the declared one"),
     ):
         backend.blobs[wrong.sha256] = backend.blobs[ref.sha256]
         listing = PictureList(shards=(PictureShard(count=1, pictures=wrong),))

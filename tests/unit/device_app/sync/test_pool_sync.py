@@ -199,7 +199,7 @@ def test_blob_that_does_not_match_its_declaration_is_refused(
     listing = pool.serve()
     shard = listing.shards[0]
     pool.backend.spoiled[f"/v1/blobs/{shard.codes.sha256}"] = bytes(shard.codes.size_bytes)
-    with pytest.raises(ReleaseRefused, match="its hash is not the declared one"):
+    with pytest.raises(ReleaseRefused, match="its hash differs from the declared one"):
         sync(client, database, now).refresh()
     pool.backend.spoiled.pop(f"/v1/blobs/{shard.codes.sha256}")
     pool.serve(shards=(shard.model_copy(update={"count": 1}), *listing.shards[1:]))

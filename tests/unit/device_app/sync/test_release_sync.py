@@ -118,7 +118,7 @@ def test_manifest_changed_in_transit_is_refused_and_no_key_is_pinned(
     signed = backend.signed
     assert signed is not None
     backend.signed = signed.model_copy(update={"manifest": signed.manifest.replace("1.2", "0.2")})
-    with pytest.raises(ReleaseRefused, match="signature does not fit"):
+    with pytest.raises(ReleaseRefused, match="signature does not match"):
         sync.refresh()
     assert store.current() is None
     assert store.pinned_key() is None
@@ -136,7 +136,7 @@ def test_graph_with_a_wrong_hash_is_refused_and_the_old_release_stays(
     assert weights is not None
     real = backend.blobs[weights.sha256]
     for spoiled, why in (
-        (real[:-1] + b"!", "its hash is not the declared one"),
+        (real[:-1] + b"!", "its hash differs from the declared one"),
         (real[:-1], "bytes, declared"),
         (real + b"!", "longer than"),
     ):

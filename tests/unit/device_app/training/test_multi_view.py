@@ -237,7 +237,7 @@ def test_epsilon_of_a_view_matches_the_papers_corrected_figures(sigma: float, ro
 def test_noise_below_the_readers_minimum_is_declined_with_both_values(home: TwoViewDevice) -> None:
     views = home.views(NoNoise(), weakest=1.0)
     views.check(ViewTerms(sigma=1.0))
-    with pytest.raises(ProtectionTooWeak, match=r"noise of 0\.5 .* at least 1 is asked for"):
+    with pytest.raises(ProtectionTooWeak, match=r"noise of 0\.5 .* the settings require at least 1"):
         views.check(ViewTerms(sigma=0.5))
 
 

@@ -101,7 +101,7 @@ def test_without_any_negative_there_is_no_sample() -> None:
     source = ReaderSamples(feeds=feeds, clicks=TWO_CLICKS, vectors=ALL, others=["n1", "n4"])
 
     assert source.available == 0
-    with pytest.raises(ValueError, match="no click with a history"):
+    with pytest.raises(ValueError, match="no click with an earlier click"):
         source.draw(negatives=4, limit=10, rng=np.random.default_rng(0))
 
 

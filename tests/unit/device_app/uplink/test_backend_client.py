@@ -145,7 +145,7 @@ def test_unrequested_texts_are_refused(uplink_to: Callable[[Answering], Uplink],
     uplink = uplink_to(lambda request: httpx.Response(200, json={"bodies": [{"id": "A", "body": "text"}]}))
     assert uplink.bodies(sealed).bodies[0].body == "text"
     uplink = uplink_to(lambda request: httpx.Response(200, json={"bodies": [{"id": "X", "body": "text"}]}))
-    with pytest.raises(AnswerMalformed, match="X was not asked for"):
+    with pytest.raises(AnswerMalformed, match="X was not requested"):
         uplink.bodies(sealed)
 
 

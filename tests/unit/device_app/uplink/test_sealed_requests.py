@@ -211,12 +211,16 @@ def test_closed_port_raises_unreachable(log: ByteLog, now: datetime) -> None:
 @pytest.mark.parametrize(
     ("encoding", "body", "words"),
     [
-        ("gzip, gzip", gzip.compress(gzip.compress(bytes(1_000_000))), "encoded as 'gzip, gzip', asked for was gzip"),
+        (
+            "gzip, gzip",
+            gzip.compress(gzip.compress(bytes(1_000_000))),
+            "encoded as 'gzip, gzip', but gzip was requested",
+        ),
         ("deflate", b"", "encoded as 'deflate'"),
         ("br", b"", "encoded as 'br'"),
-        ("gzip", b"no gzip", "its gzip is broken"),
-        ("gzip", gzip.compress(b"whole")[:-4], "its gzip is cut off"),
-        ("gzip", gzip.compress(b"whole") + b"more", "bytes follow the end of its gzip"),
+        ("gzip", b"no gzip", "its gzip data are damaged"),
+        ("gzip", gzip.compress(b"whole")[:-4], "its gzip data are cut off"),
+        ("gzip", gzip.compress(b"whole") + b"more", "there are bytes after the end of its gzip data"),
     ],
     ids=[
         "gzip in gzip",
@@ -255,8 +259,8 @@ EMPTY_BLOCK = b"\x00\x00\x00\xff\xff"
 @pytest.mark.parametrize(
     ("begins", "goes_on", "words"),
     [
-        (gzip.compress(b"[]"), bytes(65_536), "bytes follow the end of its gzip"),
-        (gzip.compress(b"")[:10], EMPTY_BLOCK * 10_000, "it is packed in more than"),
+        (gzip.compress(b"[]"), bytes(65_536), "there are bytes after the end of its gzip data"),
+        (gzip.compress(b"")[:10], EMPTY_BLOCK * 10_000, "its compressed form has more than"),
     ],
     ids=["behind its end", "of nothing"],
 )

@@ -297,5 +297,5 @@ def test_invalid_methods_are_refused() -> None:
         Scaffold(quadratics, weights, step, everybody=2, steps=1, rate=0.0)
     with pytest.raises(ValueError, match="rho: must be above 0"):
         PFedMe(quadratics, weights, step, rho=0.0, inner_steps=1, inner_rate=1.0, steps=1, rate=1.0)
-    with pytest.raises(ValueError, match="the mean of nothing"):
+    with pytest.raises(ValueError, match="the mean of zero updates"):
         RunningMean().value()

@@ -381,7 +381,7 @@ def test_rounds_of_a_removed_system_fail_with_a_reason(rig: QueueRig) -> None:
     assert (ended.state, ended.reason) == ("failed", "This version has no system 'tally'.")
     after.step()
     assert after.queue.waiting() == []
-    assert [each.reason for each in after.queue.never_opened()] == ["This server runs other systems."]
+    assert [each.reason for each in after.queue.never_opened()] == ["This server does not run that system."]
     rig.clock.go_on(TALLIES.seconds + 600.0)
     after.step()
-    assert after.scheduler.status().trouble == "This server runs other systems."
+    assert after.scheduler.status().trouble == "This server does not run that system."

@@ -86,7 +86,7 @@ def test_robust_means_drop_minority_interests_when_noise_is_small() -> None:
 
 def test_empty_stack_has_no_mean_and_sums_are_the_mean_times_the_count() -> None:
     stack = Stacked({"g.a": (2,)}, Median())
-    with pytest.raises(ValueError, match="no updates"):
+    with pytest.raises(ValueError, match="zero updates"):
         stack.mean()
     for value in (1.0, 2.0, 30.0):
         stack.add({"g.a": np.full(2, value, np.float32)})
@@ -97,7 +97,7 @@ def test_empty_stack_has_no_mean_and_sums_are_the_mean_times_the_count() -> None
 
 
 def test_secure_sum_has_no_robust_mean() -> None:
-    with pytest.raises(ValueError, match="nobody sees the updates"):
+    with pytest.raises(ValueError, match="nobody sees single updates"):
         replace(COMPOSED["small_ranker/secure/median"], centre=Median())
 
 
@@ -130,7 +130,7 @@ def test_updates_exceeding_memory_are_refused_before_the_round_opens(
     monkeypatch.setattr("backend.federation.rounds.opening.STACK_LIMIT_BYTES", 4 * 100)
     engine = migrated_engine(tmp_path)
     coordinator = Coordinator(engine, small_store(engine, tmp_path), COMPOSED, tmp_path, StillClock())
-    with pytest.raises(RoundImpossible, match="holds all updates at once"):
+    with pytest.raises(RoundImpossible, match="keeps all updates in memory"):
         coordinator.open_round(spec.name, cohort=60, cohort_minimum=5, seconds=60.0)
 
 

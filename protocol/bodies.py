@@ -1,9 +1,9 @@
 """Read and write story texts: HTML of one small vocabulary (`bodies.toml`).
 
 A text is read strictly and written in only one way. A text is a sequence of pieces: start tags, end tags and text.
-Whoever shows one writes its pieces and never the string that came, so that no second reading of HTML can disagree with
-this one. The vocabulary has no element whose content HTML reads by other rules (script, style, textarea, svg, math),
-hence no markup that changes its meaning when a browser reads it.
+Code that shows a text writes its pieces and never the received string, so that no second HTML parser can disagree with
+this one. The vocabulary has no element whose content HTML parses by other rules (script, style, textarea, svg, math),
+so a browser can't understand the markup differently.
 
 Imports nothing outside the standard library but `protocol.links`: the feed parser's own process needs it.
 """
@@ -76,7 +76,7 @@ def read_body(body: str) -> list[Piece]:
         pieces.append(_piece(found, around, at))
         at = found.end()
     if around:
-        raise BodyError(f"<{around[-1]}> has no end")
+        raise BodyError(f"<{around[-1]}> is not closed")
     return pieces
 
 
@@ -92,7 +92,7 @@ def _piece(found: re.Match[str], around: list[str], at: int) -> Piece:
         raise BodyError(f"character {at}: <{name[:20]}> is not in the vocabulary")
     if found["end"]:
         if found["attributes"] or not around or around.pop() != name:
-            raise BodyError(f"character {at}: </{name}> ends nothing")
+            raise BodyError(f"character {at}: </{name}> closes no element")
         return Piece("end", name)
     if ELEMENTS[name]["kind"] not in holds or (name == "a" and "a" in around):
         raise BodyError(f"character {at}: <{name}> can't stand in <{around[-1] if around else 'body'}>")
@@ -100,7 +100,7 @@ def _piece(found: re.Match[str], around: list[str], at: int) -> Piece:
     if name not in VOID:
         around.append(name)
         if len(around) > LIMITS["depth"]:
-            raise BodyError(f"character {at}: more than {LIMITS['depth']} elements in each other")
+            raise BodyError(f"character {at}: more than {LIMITS['depth']} nested elements")
     return Piece("start", name, attributes)
 
 
@@ -109,17 +109,17 @@ def _attributes(name: str, written: str, at: int) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in _ATTRIBUTE.findall(written):
         if key not in forms or key in found:
-            raise BodyError(f"character {at}: <{name}> has the attribute {key[:20]}")
+            raise BodyError(f"character {at}: <{name}> has the unknown attribute {key[:20]}")
         found[key] = _unescaped(value, at)
         if not is_of_form(found[key], forms[key]):
-            raise BodyError(f"character {at}: {key} of <{name}> is no {forms[key]}")
+            raise BodyError(f"character {at}: {key} of <{name}> is not a valid {forms[key]}")
     if missing := [key for key in ELEMENTS[name].get("needs", ()) if key not in found]:
-        raise BodyError(f"character {at}: <{name}> lacks {missing[0]}")
+        raise BodyError(f"character {at}: <{name}> lacks the attribute {missing[0]}")
     return found
 
 
 def is_of_form(value: str, form: str) -> bool:
-    """Return whether an attribute's value has this form of `bodies.toml`."""
+    """Return whether an attribute's value has this form (a name from `bodies.toml`)."""
     if form == "number":
         return re.fullmatch(r"[0-9]+", value) is not None and len(value) <= LIMITS["number_chars"]
     if form == "words":
@@ -144,12 +144,12 @@ def _unescaped(text: str, at: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as it stands between tags and in attributes."""
+    """Return the text escaped for use between tags and in attributes."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def write_body(pieces: Iterable[Piece]) -> str:
-    """Return the one way in which pieces are written: `read_body` reads the same pieces."""
+    """Return the pieces as HTML, in the one canonical form; `read_body` returns the same pieces."""
     return "".join(map(_written, pieces))
 
 
@@ -163,7 +163,7 @@ def _written(piece: Piece) -> str:
 
 
 def body_of_text(text: str) -> str:
-    """Plain text, its paragraphs separated by blank lines, as a body; cut at the limit."""
+    """Return plain text (paragraphs separated by blank lines) as a body, cut at the limit."""
     return cut_body(write_body(_pieces_of_text(text)), BODY_CHARS)
 
 
@@ -174,10 +174,7 @@ def _pieces_of_text(text: str) -> list[Piece]:
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """Return the pieces of a text.
-
-    It is read by the vocabulary, or as plain text if it is outside it.
-    """
+    """Return the pieces of a text, which is read as plain text if it is outside the vocabulary."""
     if text.startswith("<"):
         try:
             return read_body(text)
@@ -213,7 +210,7 @@ def text_of_body(pieces: Iterable[Piece], *, pictures: bool = False) -> str:
 
 
 def blocks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Return the elements at the top, each with all its pieces."""
+    """Return the top-level elements, each with all its pieces."""
     found: list[list[Piece]] = []
     depth = 0
     for piece in pieces:
@@ -228,8 +225,8 @@ def blocks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
 def cut_body(begun: str, limit: int) -> str:
     """Return a body of at most `limit` characters.
 
-    `begun`: the body, or a beginning of it that is longer than `limit`. Keeps whole blocks, and ends with a paragraph
-    that says that there is more. If the first block alone is too long, its text is cut.
+    begun: the body, or its first part if that is longer than `limit`. Keeps whole blocks, and ends with a paragraph
+    saying that there is more. If the first block alone is too long, its text is cut.
     """
     if len(begun) <= limit:
         return begun

@@ -47,8 +47,8 @@ class PoolCodes(Message):
     Row i of the pool (shards in their order, rows in theirs) is scored sharpness * <u, d_i> + prior_i, where u is the
     reader's unit user vector, d_i the sum of the centroids its code names, and prior_i its log popularity.
 
-    book: safetensors `centroids`, float32 [M, 256, D / M]. priors: safetensors `priors`, float16 [n], apart from the
-    shards since popularity changes where codes stay.
+    book: safetensors `centroids`, float32 [M, 256, D / M]. priors: safetensors `priors`, float16 [n]; separate from the
+    shards, since popularity changes while codes stay the same.
     """
 
     release: ReleaseId
@@ -70,7 +70,7 @@ class PoolCodes(Message):
 
     @property
     def count(self) -> int:
-        """n: news of the whole pool."""
+        """n: the number of articles in the whole pool."""
         return sum(shard.count for shard in self.shards)
 
 
@@ -90,7 +90,7 @@ def pack_book(centroids: NDArray[np.float32]) -> bytes:
 
 
 def unpack_book(blob: bytes, subspaces: int, dimensions: int) -> NDArray[np.float32]:
-    """float32 [M, 256, D / M]. Raises TensorError, also where M does not divide D."""
+    """float32 [M, 256, D / M]. Raises TensorError, also if M does not divide D."""
     if dimensions % subspaces:
         raise TensorError(f"tensor centroids: {subspaces} subspaces do not divide {dimensions} dimensions")
     shape = (subspaces, CENTROIDS, dimensions // subspaces)
@@ -100,7 +100,7 @@ def unpack_book(blob: bytes, subspaces: int, dimensions: int) -> NDArray[np.floa
 def pack_priors(log_popularity: NDArray[np.floating]) -> bytes:
     """Log popularity [n] of the whole pool as a safetensors blob, float16.
 
-    Only differences count.
+    Only differences between them matter.
     """
     return pack({"priors": log_popularity.astype(np.float16)})
 
@@ -112,14 +112,14 @@ def unpack_priors(blob: bytes, count: int) -> NDArray[np.float32]:
 
 
 def pack_cards(cards: Iterable[bytes]) -> bytes:
-    """Cards, each as JSON bytes, as one zlib-compressed JSON list."""
+    """Return cards, each given as JSON bytes, as one zlib-compressed JSON list."""
     return zlib.compress(b"[" + b",".join(cards) + b"]", level=6)
 
 
 def unpack_cards(blob: bytes, count: int) -> tuple[NewsCard, ...]:
     """Return the cards of one shard.
 
-    Raises TensorError for what is no such list, is too long or of another count.
+    Raises TensorError if the blob is not such a list, is too long, or has another number of cards.
     """
     reader = zlib.decompressobj()
     try:
@@ -133,13 +133,13 @@ def unpack_cards(blob: bytes, count: int) -> tuple[NewsCard, ...]:
         first = broken.errors(include_url=False, include_input=False)[0]
         raise TensorError(f"cards: {'.'.join(map(str, first['loc']))}: {first['msg']}") from broken
     if len(cards) != count:
-        raise TensorError(f"cards: {len(cards)} of them, declared were {count}")
+        raise TensorError(f"cards: {len(cards)} of them instead of the declared {count}")
     return cards
 
 
 def etag_of_codes(listing: bytes) -> str:
     """Return the ETag of a listing.
 
-    Both ends compute it, so that it can't mark a device.
+    Both ends compute it, so the server can't use it to mark a device.
     """
     return sha256(listing).hexdigest()

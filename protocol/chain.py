@@ -51,7 +51,7 @@ class ReleaseChain(Message):
 def next_head(before: str | None, release: ReleaseId, manifest_sha256: str) -> str:
     """Return the head of a chain that ends with this release.
 
-    Before is the previous head, None at the start of a chain.
+    before: the previous head, None at the start of a chain.
     """
     parts = ("ownfeed release chain", before or "", str(release_number(release)), manifest_sha256)
     return sha256("\n".join(parts).encode()).hexdigest()
@@ -66,7 +66,7 @@ def head_after(before: str | None, releases: Iterable[ChainedRelease]) -> str | 
 
 
 def readable(head: str) -> str:
-    """Return the head's first 20 hexadecimal digits by fours, for two readers to compare."""
+    """Return the head's first 20 hexadecimal digits in groups of four, for two readers to compare."""
     return " ".join(head[at : at + 4] for at in range(0, _SHOWN, 4))
 
 
@@ -83,11 +83,11 @@ Signature = Annotated[bytes, Field(min_length=64, max_length=64, description="Ed
 
 
 class RotationRefused(ValueError):
-    """A rotation is not what it claims to be; the key trusted so far stays."""
+    """A key rotation is invalid; the device keeps the key that it has trusted so far."""
 
 
 class KeyRotation(Message):
-    """States that from this moment new_key signs what old_key signed."""
+    """States that from now on new_key signs instead of old_key."""
 
     number: int = Field(ge=1, le=ROTATIONS_LIMIT, description="Of this server's rotations, from 1.")
     old_key: Ed25519Key
@@ -119,7 +119,7 @@ class KeyHistory(Message):
 def fingerprint(public_key: bytes) -> str:
     """Return a key's fingerprint: the first 64 bits of its SHA-256 in hex, in groups of four.
 
-    People compare it.
+    People compare fingerprints to check that they trust the same key.
     """
     text = sha256(public_key).hexdigest()[:16]
     return " ".join(text[at : at + 4] for at in range(0, len(text), 4))
@@ -128,7 +128,7 @@ def fingerprint(public_key: bytes) -> str:
 def sign_rotation(rotation: KeyRotation, old: Ed25519PrivateKey, new: Ed25519PrivateKey) -> SignedRotation:
     """Freeze the statement's JSON and sign it with both keys.
 
-    Raises ValueError if they are not those it names.
+    Raises ValueError if they are not the keys it names.
     """
     for named, key in ((rotation.old_key, old), (rotation.new_key, new)):
         if key.public_key().public_bytes_raw() != named:

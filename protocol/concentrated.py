@@ -14,11 +14,11 @@ HALVINGS = 80
 
 
 def rho_of_sum(bound_steps: float, share_sigma: int, contributors: int, coordinates: int) -> float:
-    """rho of one opened sum, for letting one device in or out.
+    """Return rho of one opened sum, for adding or removing one device.
 
     Kairouz, Liu and Steinke 2021, theorem 1 (distributed discrete Gaussian), with sigma and the L2 bound in steps:
     epsilon = min(sqrt(D^2 / (n s^2) + tau d / 2), D / (sqrt(n) s) + tau sqrt(d)),  rho = epsilon^2 / 2,
-    tau = 10 sum_{k=1}^{n-1} exp(-2 pi^2 s^2 k / (k + 1)): what a sum of discrete Gaussians lacks to be one.
+    tau = 10 sum_{k=1}^{n-1} exp(-2 pi^2 s^2 k / (k + 1)): how far a sum of discrete Gaussians is from being one.
 
     Args:
         bound_steps: D, of a device's vector.
@@ -42,7 +42,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     """Return the least epsilon that rho gives for this delta.
 
     Source: Canonne, Kamath and Steinke 2020, corollary 13, minimised over alpha. epsilon = alpha rho + log(1 - 1/alpha)
-    - log(delta alpha) / (alpha - 1), any alpha > 1 is a valid bound. Infinite for a rho that is, or is no number.
+    - log(delta alpha) / (alpha - 1), any alpha > 1 is a valid bound. Infinite if rho is infinite or NaN.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta: between 0 and 1, got {delta}")

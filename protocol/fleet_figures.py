@@ -1,8 +1,8 @@
 """The file with figures that a demo's fleet of simulated readers passes to the console.
 
-Only the fleet knows its readers' tastes and why their devices stay out of a round; for real readers nobody knows. So
-these figures have no message and no route: `ownfeed demo` names one file to both processes, the fleet replaces it as a
-whole, and the console reads it. Neither a reader's device nor a server without such a file is involved.
+Only a simulated fleet knows its readers' tastes and why their devices stay out of a round. So these figures have no
+message and no route: `ownfeed demo` names one file to both processes, the fleet replaces it as a whole, and the console
+reads it. Neither a reader's device nor a server without such a file is involved.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 class TastePoint(BaseModel):
     """One measure under one release.
 
-    Its mean over the readers, and the mean difference to the first release with its 95 % interval over readers, paired
-    by reader.
+    It has the mean over the readers, and the mean difference from the first release, paired by reader, with its 95 %
+    interval over readers.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -42,7 +42,7 @@ class TastePoint(BaseModel):
 
 
 class TasteCurve(BaseModel):
-    """One measure by release, starting with the first measured one.
+    """One measure for each release, starting with the first measured one.
 
     news: mean number of articles that a reader ranks.
     """
@@ -84,7 +84,7 @@ class FleetFigures(BaseModel):
     rounds: tuple[RoundOfFleet, ...] = ()
 
     def round(self, name: str) -> RoundOfFleet | None:
-        """Return a round by its id; None if the fleet has no figures of it."""
+        """Return a round by its id, or None if the fleet has no figures for it."""
         return next((each for each in self.rounds if each.round == name), None)
 
 

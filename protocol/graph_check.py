@@ -1,10 +1,11 @@
 """Check a release's graphs (docs/decisions/031).
 
-Only those whose control flow no data can change are accepted. ONNX Runtime runs a release's graphs in the device's
-process, on the reader's clicks, so whoever signs releases could write one that loops, crashes or takes all memory near
-a chosen click. The device therefore parses each graph first: strictly, so that no other parser can understand it
-differently; only operators of a list; no integer division; sizes from constants and shapes alone, or from how many
-clicks a mask says are real. The cost of a run then follows from the sizes of its inputs.
+It accepts only graphs whose control flow does not depend on data. ONNX Runtime runs a release's graphs in the device's
+process, on the reader's clicks, so whoever signs releases could write a graph that loops, crashes or takes all memory
+if the reader has clicked certain articles. The device therefore parses each graph first: strictly, so that no other
+parser can understand it differently. It allows only listed operators, no integer division, and only sizes that follow
+from constants, shapes, or the number of real clicks in a mask. The cost of a run then follows from the sizes of its
+inputs.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ WIDTHS_BYTES = {FLOAT: 4, INT32: 4, INT64: 8, BOOL: 1, DOUBLE: 8}
 
 
 class GraphRefused(ValueError):
-    """A graph that no device loads.
+    """A graph was refused.
 
-    The message is half a sentence that names the place and the limit.
+    The message is a sentence fragment that names the place and the limit.
     """
 
 
@@ -86,12 +87,12 @@ class _WireReader:
             key = self._varint(end, where)
             number, wire = key >> 3, key & 7
             if number not in fields:
-                raise GraphRefused(f"{where} has field {number}, which no graph of a release has")
+                raise GraphRefused(f"{where} has field {number}, which a release's graph may not contain")
             name, kind = fields[number]
             path = f"{where}.{name}"
             if not isinstance(kind, list):
                 if name in found:
-                    raise GraphRefused(f"{path} stands there twice")
+                    raise GraphRefused(f"{path} appears twice")
                 found[name] = self._value(end, wire, kind, path)
             elif kind[0] == "integer" and wire == 2:  # packed
                 last = self._span(end, path)
@@ -116,13 +117,13 @@ class _WireReader:
         if kind != "name":
             return part
         if len(part) > NAME_LIMIT or not all(0x20 < byte < 0x7F for byte in part):  # names reach logs and pages
-            raise GraphRefused(f"{path} is no name of at most {NAME_LIMIT} printable ASCII characters")
+            raise GraphRefused(f"{path} is not a name of at most {NAME_LIMIT} printable ASCII characters")
         return part.decode("ascii")
 
     def _span(self, end: int, path: str) -> int:
         length = self._varint(end, path)
         if length > end - self._at:
-            raise GraphRefused(f"{path} is longer than what holds it")
+            raise GraphRefused(f"{path} is longer than the message around it")
         return self._at + length
 
     def _varint(self, end: int, path: str) -> int:
@@ -155,7 +156,7 @@ ONE: Size = (1, ())
 
 
 def times(sizes: Sequence[Size]) -> Size:
-    """Return the product: how many numbers a tensor of this shape holds."""
+    """Return the number of elements in a tensor of this shape."""
     number, axes = math.prod(size[0] for size in sizes), tuple(sorted(chain.from_iterable(size[1] for size in sizes)))
     if number > SIZE_LIMIT or len(axes) > DEGREE_LIMIT:
         raise GraphRefused(f"a size is beyond 2^53, or has more than {DEGREE_LIMIT} factors")
@@ -172,7 +173,7 @@ def quotient(total: Size, part: Size) -> Size | None:
 
 
 def bound(size: Size, axes: Mapping[str, int]) -> int:
-    """Return the size when the axes have these sizes."""
+    """Return the value of a symbolic size when the axes have these sizes."""
     return size[0] * math.prod(axes[axis] for axis in size[1])
 
 
@@ -180,8 +181,8 @@ def bound(size: Size, axes: Mapping[str, int]) -> int:
 class KnownTensor:
     """What is known of a tensor before the graph runs.
 
-    content: its integers, if it has at most one axis and they are constants or sizes. of_mask: it follows from
-    constants, shapes and a mask alone. some: it has a nonzero element, whatever the inputs.
+    content: its integers, if it has at most one axis and they are constants or sizes. of_mask: it depends only on
+    constants, shapes and a mask. some: it has a nonzero element for all inputs.
     """
 
     element: int
@@ -193,7 +194,7 @@ class KnownTensor:
 
 @dataclass
 class Node:
-    """One node as its rule sees it.
+    """One node of the graph, as passed to its operator's rule.
 
     made: axes that the graph creates itself, each a sum of terms (axes -> number).
     """
@@ -231,11 +232,11 @@ class Node:
         return [number for number, _ in self.sizes(place)]
 
     def axis(self, otherwise: int = 0) -> int:
-        """Return the attribute `axis`, counted from the first of the first input's axes."""
+        """Return the attribute `axis` as a nonnegative index into the first input's axes."""
         return self.place(self.attributes.get("axis", otherwise))
 
     def place(self, axis: int) -> int:
-        """Return an axis of the first input, counted from the first."""
+        """Return an axis of the first input as a nonnegative index."""
         rank = len(self.given(0).shape)
         return axis % rank if -rank <= axis < rank else self.refuse(f"it names an axis that is not among {rank}")
 
@@ -520,9 +521,10 @@ def _gru(node: Node) -> list[KnownTensor]:
 
 @dataclass(frozen=True)
 class OperatorRule:
-    """floats: its first input must hold floats; attributes: name -> type.
+    """The rule of one operator. The rule of one operator. floats: its first input must hold floats; attributes: name ->
+    type.
 
-    Cost: multiply-adds for each number that goes in or out, beside what its rule counts.
+    cost: multiply-adds for each input or output element, in addition to what its rule counts.
     """
 
     rule: Rule
@@ -588,8 +590,8 @@ FLAGS = frozenset({"keepdims", "transA", "transB", "linear_before_reset"})
 class GraphCosts:
     """What a run of a checked graph needs at most.
 
-    axes: (input, place, axis) of each free axis; one name must have one size. made: axes that the graph makes itself.
-    memory_bytes, multiply_adds: sizes, each with how often it counts.
+    axes: (input, place, axis) of each free axis; axes with the same name must have the same size. made: axes that the
+    graph creates itself. memory_bytes, multiply_adds: sizes, each with its multiplicity.
     """
 
     axes: Sequence[tuple[str, int, str]]
@@ -598,7 +600,7 @@ class GraphCosts:
     multiply_adds: Mapping[Size, int]
 
     def of(self, sizes: Mapping[str, int]) -> tuple[int, int]:
-        """Return bytes and multiply-adds of a run with axes of these sizes."""
+        """Return the bytes and multiply-adds of a run with these axis sizes."""
         axes = dict(sizes)
         for name, terms in self.made.items():
             axes[name] = max(0, sum(bound((number, each), axes) for each, number in terms.items()))
@@ -625,23 +627,23 @@ class GraphCosts:
         where = ", ".join(f"{axis} {size}" for axis, size in sizes.items()) or "no free axes"
         memory_bytes, multiply_adds = self.of(sizes)
         if memory_bytes > RUN_LIMIT_BYTES:
-            raise GraphRefused(f"a run with {where} needs more than {RUN_LIMIT_BYTES} bytes")
+            raise GraphRefused(f"a run of size {where} needs more than {RUN_LIMIT_BYTES} bytes")
         if multiply_adds > RUN_LIMIT_MULTIPLY_ADDS:
-            raise GraphRefused(f"a run with {where} needs more than {RUN_LIMIT_MULTIPLY_ADDS} multiply-adds")
+            raise GraphRefused(f"a run of size {where} needs more than {RUN_LIMIT_MULTIPLY_ADDS} multiply-adds")
 
 
 def check_graph(content: bytes) -> GraphCosts:
     """Return what a run costs.
 
-    Raises GraphRefused, naming node, operator and limit, for what no release may bring.
+    Raises GraphRefused, naming node, operator and limit, for a graph that no release may contain.
     """
     if len(content) > FILE_LIMIT_BYTES:
         raise GraphRefused(f"it has {len(content)} bytes, the limit is {FILE_LIMIT_BYTES}")
     model = _WireReader(content).message(len(content), MODEL, "model")
     if not OLDEST_IR <= model.get("ir_version", 0) <= NEWEST_IR:
-        raise GraphRefused(f"its ir_version is none of {OLDEST_IR} to {NEWEST_IR}")
+        raise GraphRefused(f"its ir_version is not one of {OLDEST_IR} to {NEWEST_IR}")
     if [(each.get("domain", ""), each.get("version")) for each in model["operator_sets"]] != [("", OPSET)]:
-        raise GraphRefused(f"its operator sets are others than ONNX's own of version {OPSET}")
+        raise GraphRefused(f"its operator sets are not exactly ONNX's own, version {OPSET}")
     if "graph" not in model:
         raise GraphRefused("it has no graph")
     return _Course(model["graph"]).costs()
@@ -666,7 +668,7 @@ class _Course:
             name, element, shape = _declared(each, "input")
             axes = [(name, place, size[1][0]) for place, size in enumerate(shape) if size[1]]
             if axes and name.startswith("p."):
-                raise GraphRefused(f"input {name} is a parameter, and has the free axis {axes[0][2]}")
+                raise GraphRefused(f"input {name} is a parameter but has the free axis {axes[0][2]}")
             free += axes
             self._define(name, KnownTensor(element, shape, of_mask=name in MASKS))
         for each in self._graph["initializers"]:
@@ -680,7 +682,7 @@ class _Course:
             name, element, shape = _declared(each, "output")
             value = self._values.get(name)
             if value is None or (value.element, value.shape) != (element, shape):
-                raise GraphRefused(f"output {name} is declared as something else than it is")
+                raise GraphRefused(f"output {name} is declared with another shape or type than it has")
         costs = GraphCosts(free, self._made, self._memory, self._work)
         used = {axis for _, _, axis in free}
         costs.require_sizes({axis: size for axis, size in AXES_OF_A_RUN.items() if axis in used})
@@ -688,7 +690,7 @@ class _Course:
 
     def _define(self, name: str, value: KnownTensor) -> None:
         if not name or name in self._values:
-            raise GraphRefused(f"the name '{name}' is empty, or that of something else")
+            raise GraphRefused(f"the name '{name}' is empty or already used")
         if len(value.shape) > RANK_LIMIT:
             raise GraphRefused(f"{name} has {len(value.shape)} axes, the limit is {RANK_LIMIT}")
         self._values[name] = value
@@ -697,9 +699,9 @@ class _Course:
     def _step(self, given: Parsed) -> None:
         operator = OPERATORS.get(given.get("operator", ""))
         if operator is None or given.get("domain"):
-            raise GraphRefused("no operator that a graph of a release may have")
+            raise GraphRefused("an operator that a release's graph may not contain")
         if missing := [name for name in given["inputs"] if name and name not in self._values]:
-            raise GraphRefused(f"its input {missing[0]} comes from nothing before it")
+            raise GraphRefused(f"its input {missing[0]} is not computed by any node before it")
         inputs = [self._values[name] if name else None for name in given["inputs"]]
         node = Node(inputs, len(given["outputs"]), _attributes(given, operator), self._made)
         if operator.floats and node.given(0).element not in (FLOAT, DOUBLE):
@@ -743,7 +745,7 @@ def _declared(given: Parsed, what: str) -> tuple[str, int, Shape]:
         if (size is None) == (free is None):
             raise GraphRefused(f"{what} {name}: an axis has neither a size nor a name, or both")
         if free is not None and free not in AXES_OF_A_RUN:
-            raise GraphRefused(f"{what} {name}: its axis {free} is none of {', '.join(AXES_OF_A_RUN)}")
+            raise GraphRefused(f"{what} {name}: its axis {free} is not one of {', '.join(AXES_OF_A_RUN)}")
         if size is not None and not 0 < size <= GREATEST_AXIS:
             raise GraphRefused(f"{what} {name}: an axis is not within 1 to {GREATEST_AXIS}")
         shape.append((size, ()) if free is None else (1, (free,)))

@@ -49,7 +49,7 @@ def round_number(round_id: RoundId) -> int:
 
 
 def short_release(release: ReleaseId) -> int:
-    """r18 -> 2: the number modulo 16, by which a device names a release to a server."""
+    """r18 -> 2: the number modulo 16, which is what a device sends to name a release."""
     return release_number(release) % SHORT_RELEASES
 
 

@@ -1,4 +1,4 @@
-"""Which URLs may be an article's link: web pages outside the reader's machine and network."""
+"""Check that an article's link leads to a web page outside the reader's machine and network."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ _NOT_IN_A_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")
 def leads_out(url: str) -> bool:
     """Return whether a browser opens this URL as a page outside the reader's own network.
 
-    False for what is no http or https address with a host, for loopback, private, link-local and reserved addresses in
-    any notation that browsers read (0x7f.1, 017700000001, 2130706433, fullwidth digits, IPv6 with IPv4 in it), and for
-    names such as localhost, printer.local and those without a dot. It doesn't know what a public name resolves to.
+    False unless it is an http or https address with a host; false for loopback, private, link-local and reserved
+    addresses in any notation that browsers accept (0x7f.1, 017700000001, 2130706433, fullwidth digits, IPv6 with IPv4
+    in it), and for names such as localhost, printer.local and those without a dot. It doesn't know what a public name
+    resolves to.
     """
     if not url.isprintable() or url != url.strip():
         return False  # browsers drop line breaks and tabs anywhere: "java\nscript:" is a script to them

@@ -30,7 +30,7 @@ PageLink = Annotated[str, Field(max_length=2_000), AfterValidator(_page_or_none)
 
 
 class AlsoIn(Message):
-    """Another source's report of the same, which is not offered by itself.
+    """Another source's article about the same event, which is not listed by itself.
 
     Its text is requested by its own id.
     """
@@ -61,7 +61,7 @@ class NewsCard(Message):
 
     @property
     def counted_at(self) -> datetime:
-        """When it counts as published wherever articles are ordered."""
+        """The publication time used wherever articles are ordered."""
         return self.published_at if self.dated else self.published_at - UNDATED_AGE
 
 
@@ -74,7 +74,8 @@ class BodiesRequest(Message):
 class NewsBody(Message):
     """The text of one article: HTML of one small vocabulary (`protocol.bodies`).
 
-    Not refused where it isn't: a device shows it as plain text then, and one bad text doesn't cost a whole answer.
+    Other text is not refused: the device shows it as plain text, so that one bad text doesn't invalidate a whole
+    answer.
     """
 
     id: NewsId

@@ -1,6 +1,6 @@
 """Messages to the reader's own server on the same machine (`ownfeed read`).
 
-They manage the reader's feeds. No other server answers them, so they are no part of the protocol with publishers.
+They manage the reader's feeds. No other server answers them, so they are not part of the protocol with publishers.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class OwnMessage(BaseModel):
 class OwnFeed(OwnMessage):
     """A followed feed.
 
-    key: its lasting name, which stays when its address changes. publisher: the name that its stories carry, '' before
-    the first. title: the reader's own, '' for none. taken, refused, reasons: of its last answer's entries; None where
-    that isn't known. full_text: whether whole articles are fetched.
+    key: its lasting name, which stays when its address changes. publisher: the name shown with its stories, '' before
+    the first story. title: the reader's own title, '' for none. taken, refused, reasons: how many entries of its last
+    answer were accepted and refused, and why; None if that isn't known. full_text: whether whole articles are fetched.
     """
 
     key: str
@@ -61,7 +61,7 @@ class OwnFeed(OwnMessage):
 
     @property
     def shown(self) -> str:
-        """Its name for a person."""
+        """The name shown to people."""
         return self.title or self.publisher or self.url
 
 
@@ -74,9 +74,9 @@ class RemovedFeed(OwnMessage):
 
 
 class Preparation(OwnMessage):
-    """What the server prepares before it can rank: its step, and how much of it is done.
+    """The server's progress in preparing to rank: the step, and how much of it is done.
 
-    trouble: why the last try failed; the server tries again.
+    trouble: why the last attempt failed; the server tries again.
     """
 
     step: str = ""
@@ -86,9 +86,9 @@ class Preparation(OwnMessage):
 
 
 class FeedListing(OwnMessage):
-    """Everything that is followed.
+    """All followed feeds.
 
-    Sections: names that a feed can be put under. preparing: None once it can rank.
+    sections: names that a feed can be put under. preparing: None once the server can rank.
     """
 
     feeds: tuple[OwnFeed, ...] = ()
@@ -105,7 +105,7 @@ class NewestStories(OwnMessage):
 
 
 class TextsWanted(OwnMessage):
-    """Stories whose texts a reader app shows."""
+    """Request for the texts of stories that a reader app shows."""
 
     ids: tuple[NewsId, ...] = Field(max_length=1_000)
 
@@ -117,7 +117,7 @@ class Texts(OwnMessage):
 
 
 class FindFeeds(OwnMessage):
-    """What a person has pasted: a feed's address, a site's, a host."""
+    """Find the feeds of what a person has pasted: the address of a feed or a site, or a host."""
 
     pasted: str = Field(min_length=1, max_length=PASTED_CHARS)
 
@@ -169,7 +169,7 @@ class NamedFeed(OwnMessage):
 
 
 class RefreshFeeds(OwnMessage):
-    """Ask a feed now, or all of them; pauses that a server has asked for still hold."""
+    """Refresh one feed or all of them now; pauses requested by their servers still apply."""
 
     key: Key | None = None
 
@@ -196,7 +196,7 @@ class NotFollowed(OwnMessage):
 
 
 class OpmlReport(OwnMessage):
-    """What became of a list: feeds added, feeds that were followed already, and the rest."""
+    """The result of importing a list: feeds added, feeds already followed, and entries not followed."""
 
     added: int
     known: int

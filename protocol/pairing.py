@@ -52,7 +52,7 @@ def check_distinct(keys: tuple[AdvertisedKeys, ...]) -> None:
     """Raise SecaggError if any two keys of the members are equal."""
     every = [key for one in keys for key in (one.encryption_key, one.mask_key, one.verify_key)]
     if len(set(every)) != len(every):
-        raise SecaggError("two members, or one twice, have the same key")
+        raise SecaggError("the same key appears twice")
 
 
 def sign_agreement(context: bytes, roster: Roster, survivors: tuple[int, ...], key: Ed25519PrivateKey) -> Agreement:
@@ -65,31 +65,31 @@ def check_agreement(
 ) -> None:
     """Raise SecaggError unless this key has signed the same round, roster and U3."""
     text = _agreement_text(context, roster_digest, survivors)
-    _verify(verify_key, signature, text, "a member has not agreed to these survivors")
+    _verify(verify_key, signature, text, "a member did not sign this list of survivors")
 
 
 def sign_alive(context: bytes, me: int, alive: bytes, key: Ed25519PrivateKey) -> Agreement:
-    """Sign (round, this member, U3 among those it works with)."""
+    """Sign (round, this member, the members of U3 that it works with)."""
     return Agreement(signature=key.sign(_alive_text(context, me, alive)))
 
 
 def check_alive(context: bytes, member: int, alive: bytes, verify_key: bytes, signature: bytes) -> None:
     """Raise SecaggError unless this key has signed the same round, number and U3."""
     text = _alive_text(context, member, alive)
-    _verify(verify_key, signature, text, "a member has not signed who is alive")
+    _verify(verify_key, signature, text, "a member did not sign this list of live members")
 
 
 def pair_seed(context: bytes, mine: X25519PrivateKey, theirs: bytes, members: tuple[int, int]) -> bytes:
-    """s_uv: the seed of the mask between two members; the same from either side."""
+    """Return s_uv, the seed of the mask between two members; both compute the same."""
     return _agree(context, b"mask", mine, theirs, members, 32)
 
 
 def channel_keys(
     context: bytes, mine: X25519PrivateKey, theirs: bytes, members: tuple[int, int]
 ) -> tuple[bytes, bytes]:
-    """Keys of the boxes from the lower to the higher member, and back.
+    """Return the keys of the boxes from the lower to the higher member, and back.
 
-    Each encrypts one box of this round, ever.
+    Each key encrypts exactly one box.
     """
     both = _agree(context, b"box", mine, theirs, members, 64)
     return both[:32], both[32:]
@@ -118,7 +118,7 @@ def open_box(key: bytes, sender: int, receiver: int, box: bytes) -> tuple[bytes,
         raise SecaggError(f"the box does not name {sender} as its sender and {receiver} as its receiver")
     shares = text[8 : 8 + SHARE_BYTES], text[8 + SHARE_BYTES :]
     if any(int.from_bytes(share, "big") >= PRIME for share in shares):
-        raise SecaggError(f"the box from member {sender} holds no field elements")
+        raise SecaggError(f"the box from member {sender} contains no field elements")
     return shares
 
 

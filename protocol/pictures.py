@@ -1,9 +1,9 @@
-"""Publishers' pictures, of cards and in texts: the same shards for every device.
+"""Publishers' pictures, for cards and in texts, in shards that are the same for every device.
 
 So no request reveals which article is read.
 
-GET /v1/pictures answers with a `PictureList`: immutable blobs, each at /v1/blobs/{sha256}, all of which a device takes,
-in their order. The format of a picture is so narrow that a device checks it without decoding it.
+GET /v1/pictures answers with a `PictureList`: immutable blobs, each at /v1/blobs/{sha256}, all of which a device
+downloads, in order. The picture format is so restricted that a device can check a picture without decoding it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HEAD = TypeAdapter(list[tuple[NewsId, _Whole, _Whole]])
 
 
 class PictureError(ValueError):
-    """What should be a picture, or a shard of them, isn't; names the field and the limit."""
+    """A picture or a shard is invalid; the message names the field and the limit."""
 
 
 class Pictured(NamedTuple):
@@ -84,7 +84,7 @@ def pack_pictures(pictures: Sequence[Pictured]) -> bytes:
     """Pack a shard.
 
     It is the head's length (four bytes, little-endian), the head, and the pictures one after another. The head is JSON
-    without blanks: each picture's story, place and size in bytes. Raises PictureError as `unpack_pictures`.
+    without blanks: each picture's story, place and size in bytes. Raises PictureError like `unpack_pictures`.
     """
     head = _written([(one.news_id, one.place, len(one.content)) for one in pictures])
     blob = b"".join((len(head).to_bytes(4, "little"), head, *(one.content for one in pictures)))
@@ -104,15 +104,15 @@ def unpack_pictures(blob: bytes, count: int) -> list[Pictured]:
         raise PictureError(f"head: {length} bytes, the limit is {HEAD_LIMIT_BYTES}, and it must be whole")
     head = _head(blob[4 : 4 + length])
     if len(head) != count:
-        raise PictureError(f"head: {len(head)} pictures, declared were {count}")
+        raise PictureError(f"head: {len(head)} pictures instead of the declared {count}")
     if len({(news_id, place) for news_id, place, _ in head}) != len(head):
-        raise PictureError("head: each picture once")
+        raise PictureError("head: must list each picture once")
     if any(not 0 <= place <= TEXT_PICTURES_LIMIT for _, place, _ in head):
-        raise PictureError(f"head: a place is from 0 to {TEXT_PICTURES_LIMIT}")
+        raise PictureError(f"head: a place must be from 0 to {TEXT_PICTURES_LIMIT}")
     if any(not 1 <= size <= TEXT_PICTURE_LIMIT_BYTES for _, _, size in head):
-        raise PictureError(f"head: a size is from 1 to {TEXT_PICTURE_LIMIT_BYTES}")
+        raise PictureError(f"head: a size must be from 1 to {TEXT_PICTURE_LIMIT_BYTES}")
     if 4 + length + sum(size for _, _, size in head) != len(blob):
-        raise PictureError("shard: the sizes of its pictures don't add up to its own")
+        raise PictureError("shard: the sizes of its pictures don't add up to its own size")
     found, at = [], 4 + length
     for news_id, place, size in head:
         found.append(Pictured(news_id, place, check_picture(blob[at : at + size], place)))
@@ -130,7 +130,7 @@ def _head(text: bytes) -> list[tuple[NewsId, int, int]]:
     except ValidationError:
         head = []
     if _written(head) != text:
-        raise PictureError("head: is no list of ids, places and sizes in its shortest form")
+        raise PictureError("head: is not a list of ids, places and sizes in its shortest form")
     return head
 
 
@@ -142,17 +142,17 @@ def check_picture(content: bytes, place: int = 0) -> bytes:
     """Return the content itself, if it is a valid picture for this place (`Pictured`).
 
     Raises PictureError. It must be a WebP file that holds one lossy still picture and nothing else: no metadata, no
-    animation, no transparency (RFC 9649, section 2.5; RFC 6386, section 9.1). A card's has the one size; a text's is
-    within its own.
+    animation, no transparency (RFC 9649, section 2.5; RFC 6386, section 9.1). A card's picture has a fixed size; a
+    text's picture has a maximum size.
     """
     limit = TEXT_PICTURE_LIMIT_BYTES if place else PICTURE_LIMIT_BYTES
     if len(content) > limit:
         raise PictureError(f"picture: {len(content)} bytes, the limit is {limit}")
     if len(content) < 30 or content[:4] != b"RIFF" or content[8:16] != b"WEBPVP8 ":
-        raise PictureError("picture: is no WebP with one picture and nothing else")
+        raise PictureError("picture: is not a WebP file with one picture and nothing else")
     whole, chunk = (int.from_bytes(content[at : at + 4], "little") for at in (4, 16))
     if whole != len(content) - 8 or chunk + chunk % 2 != len(content) - 20:
-        raise PictureError("picture: its lengths don't fit")
+        raise PictureError("picture: its declared lengths don't match its bytes")
     if content[20] & 1 or content[23:26] != b"\x9d\x01\x2a":
         raise PictureError("picture: doesn't begin with a key frame")
     width, height = picture_size(content)

@@ -1,8 +1,8 @@
 """Pooled states of the pool's articles in public shards, and the head above them.
 
 Source: Efficient-FedRec, section 3.2. With BERT and its pooling frozen, an article is one row of S numbers for
-training. The rows are public: every device takes all shards completely, as materials of a round, so that none is
-requested because of a click, and stores them by hash until BERT or pooling changes.
+training. The rows are public: every device downloads all shards completely, as data of a round, so that no request
+depends on a click, and stores them by hash until BERT or pooling changes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def unpack_shard(blob: bytes, name: str, rows: TensorSpec) -> tuple[tuple[str, .
 def joined_shards(shards: Sequence[bytes], name: str, rows: TensorSpec) -> tuple[dict[str, int], NDArray[Any]]:
     """Return all shards as one array, and each article id's row.
 
-    If an article is in two shards, the last counts. No shards give no rows. Raises TensorError as `unpack_shard`.
+    If an article is in two shards, the last counts. No shards give no rows. Raises TensorError like `unpack_shard`.
     """
     found = [unpack_shard(blob, name, rows) for blob in shards]
     row_of = {news_id: row for row, news_id in enumerate(chain.from_iterable(ids for ids, _ in found))}
@@ -71,7 +71,7 @@ def joined_states(shards: Sequence[bytes], width: int) -> tuple[dict[str, int], 
 
 
 def pack_head(parameters: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """Weight [D, S] and bias [D] of a head."""
+    """Return the weight [D, S] and bias [D] of a head as one blob."""
     return pack({name: parameters[name] for name in (WEIGHT, BIAS)})
 
 

@@ -1,6 +1,6 @@
-"""Private counts of displays and clicks, and the popularity that they give each article.
+"""Private counts of displays and clicks, and the popularity of each article that follows from them.
 
-A round of the task `count` has a `CountList` as its material, the same for every device; the server answers GET
+A round of the task `count` has a `CountList` as its data, the same for every device; the server answers GET
 /v1/releases/{number}/popularity with a `Popularity`, the same for every device.
 """
 
@@ -31,8 +31,8 @@ class CountList(Message):
     """The articles of a count, and how much one device may contribute.
 
     A device's vector holds, for each article, `displayed_unit` (w) if it was displayed and 1 if it was clicked, for at
-    most D and B of them: its L2 norm is at most sqrt(B + w^2 D). w below 1 spends more of a device's share on clicks,
-    of which there are fewer.
+    most D displayed and B clicked articles: its L2 norm is at most sqrt(B + w^2 D). w below 1 spends more of a device's
+    share on clicks, of which there are fewer.
     """
 
     news: tuple[NewsId, ...] = Field(max_length=COUNTED_NEWS_LIMIT)
@@ -54,10 +54,10 @@ class CountList(Message):
 
 
 class Popularity(Message):
-    """Current popularity by private counts; before any, by recency and editorial weight alone.
+    """Current popularity, from private counts, or from recency and editorial weight alone before the first count.
 
     lifts[i] is how much more often news[i] is clicked when displayed than articles usually are: the logarithm of the
-    ratio, in steps of 1/32. Articles that are not named have 0. popular is the order of `Popular now`.
+    ratio, in steps of 1/32. Articles that are not listed have 0. popular is the order of `Popular now`.
     """
 
     release: ReleaseId
@@ -73,7 +73,7 @@ class Popularity(Message):
         if len(self.news) != len(self.lifts):
             raise ValueError(f"lifts: {len(self.lifts)} for {len(self.news)} news")
         if len(set(self.news)) != len(self.news) or len(set(self.popular)) != len(self.popular):
-            raise ValueError("news, popular: each piece of news at most once")
+            raise ValueError("news, popular: must list each article at most once")
         most = round(LIFT_REACH / LIFT_STEP)
         if any(abs(lift) > most for lift in self.lifts):
             raise ValueError(f"lifts: from {-most} to {most} steps")
@@ -83,6 +83,6 @@ class Popularity(Message):
 def etag_of_popularity(content: bytes) -> str:
     """Return the ETag of an answer.
 
-    Both ends compute it, so that it can't be used to mark a device.
+    Both ends compute it, so the server can't use it to mark a device.
     """
     return sha256(content).hexdigest()

@@ -57,9 +57,9 @@ def write_file(path: Path, content: str) -> None:
 
 
 def overwrite(path: Path) -> None:
-    """Remove a file, its content overwritten first; nothing if it is not there.
+    """Overwrite a file's content and remove it; do nothing if it doesn't exist.
 
-    What a file system or a flash drive keeps underneath is out of reach.
+    Copies that the file system or a flash drive keeps can't be reached.
     """
     try:
         with path.open("r+b") as file:
@@ -73,11 +73,11 @@ def overwrite(path: Path) -> None:
 
 
 def tighten(folder: Path) -> int:
-    """Remove other users' permissions from a folder and all in it.
+    """Remove other users' permissions from a folder and everything in it.
 
     Returns how many entries were changed. The folder itself may be a link; links in it are not followed. Raises
-    PermissionError for what belongs to another user, and OSError, before anything is changed, if it is no folder of
-    ours: a setting may name /var, or a file.
+    PermissionError if something in it belongs to another user, and OSError, before anything is changed, if it is not an
+    Ownfeed folder: a setting may name /var, or a file.
     """
     folder = folder.resolve()
     _check_ours(folder)
@@ -91,12 +91,11 @@ def _check_ours(folder: Path) -> None:
     if not folder.exists() or PROFILES in (folder.name, folder.parent.name):
         return
     if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is no folder; data lie in one of their own.")
+        raise NotADirectoryError(f"{folder} is not a folder; Ownfeed needs a folder of its own for its data.")
     found = {each.name for each in folder.iterdir()} - NOBODYS
     if found and not any(name in OURS or name.startswith("ownfeed.") for name in found):
         raise FileExistsError(
-            f"{folder} holds {min(found)} and nothing of Ownfeed's, so its files are left as they are. Data lie in a "
-            "folder of their own, which is made where it is missing."
+            f"{folder} contains {min(found)} but no data of Ownfeed. Name an empty or new folder for Ownfeed's data."
         )
 
 

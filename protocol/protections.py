@@ -35,7 +35,7 @@ class LocalLaplace(Message):
     )
 
     def epsilon_per_coordinate(self) -> float:
-        """Return the papers' figure, 2 theta / lambda_g.
+        """Return 2 theta / lambda_g, the figure in the papers.
 
         It is the pure epsilon of one coordinate of one upload.
         """
@@ -53,11 +53,11 @@ class SecureSum(Message):
     sends it under masks, so that only the sum over the cohort can be opened.
 
     sigma is each device's share of discrete Gaussian noise, in steps of 2^-fraction_bits, so that the opened sum of n
-    survivors has noise sigma sqrt(n). 0 means none: the exact sum is opened then, and no epsilon bounds what it
+    survivors has noise sigma sqrt(n). 0 means no noise: then the exact sum is opened, and no epsilon bounds what it
     reveals. With noise all devices have equal weight (weight_limit 1), since n_u would be in the sum under noise scaled
     for gradients.
 
-    Raises ValueError when made, unless a sum of cohort_limit vectors, and their noise, fits the ring.
+    The constructor raises ValueError unless a sum of cohort_limit vectors, and their noise, fits the ring.
     """
 
     kind: Literal["secure_sum"] = "secure_sum"
@@ -79,27 +79,28 @@ class SecureSum(Message):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.sigma and self.weight_limit != 1:
-            raise ValueError(f"weight_limit: with noise devices count alike (1), got {self.weight_limit}")
+            raise ValueError(f"weight_limit: must be 1 if the sum has noise, got {self.weight_limit}")
         self._fixed_point(self.cohort_limit)
         return self
 
     @property
     def bound(self) -> float:
-        """X: no coordinate of n_u g is larger."""
+        """X: the largest absolute value of a coordinate of n_u g."""
         return self.clip * self.weight_limit
 
     @property
     def reach_steps(self) -> float:
         """The largest distance by which replacing a device's data moves its vector, in steps.
 
-        The diameter of the ball, 2 C; of its part without negative values sqrt(2) C: |x - y|^2 <= |x|^2 + |y|^2 there.
+        It is 2 C, the diameter of the ball, or sqrt(2) C if no value is negative, since then |x - y|^2 <= |x|^2 +
+        |y|^2.
         """
         return (math.sqrt(2) if self.nonnegative else 2) * self.clip * 2.0**self.fraction_bits
 
     def terms(self, round_id: str, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms:
-        """Return what both ends hold a round's messages against.
+        """Return the terms against which both ends check a round's messages.
 
-        Raises ValueError for a cohort the ring has no room for.
+        Raises ValueError if the cohort is too large for the ring.
         """
         return SumTerms(
             round=round_id,
@@ -115,18 +116,18 @@ class SecureSum(Message):
         )
 
     def layout(self, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms) -> UpdateLayout:
-        """Return where the tensors of an update stand in a vector of these terms."""
+        """Return the layout of an update's tensors in a vector under these terms."""
         return UpdateLayout(shapes, terms.fixed_point(), self.weight_limit)
 
     def rho(self, contributors: int, coordinates: int) -> float:
-        """Return rho of the opened sum with so many shares of noise.
+        """Return rho of the opened sum with this many shares of noise.
 
         It is for replacing all of a device's data.
 
         Raises ValueError without noise.
         """
         if not self.sigma:
-            raise ValueError("sigma: without noise there is no rho")
+            raise ValueError("sigma: rho is not defined without noise")
         return rho_of_sum(self.reach_steps, self.sigma, contributors, coordinates)
 
     def epsilon(self, contributors: int, coordinates: int) -> float:
@@ -171,7 +172,7 @@ in no release: a round states it before a device joins."""
 
 
 def of_kind(halves: Mapping[str, Callable[[Any], Half]], protection: Protection) -> Half:
-    """One end's implementation of a protection, by its kind.
+    """Return one end's implementation of a protection, by its kind.
 
     Raises ValueError for an unsupported kind.
     """

@@ -4,10 +4,10 @@ A report is a tagged union: the server reads `kind` and decodes by it. Every kin
 `device_app.reports.modes`, its guarantee and its cost in `device_app.privacy.mechanisms`, and its decoder in
 `backend.recall.decode`.
 
-The statistics of the lists that codebook reports lead to are public: a few vectors, the same for every device. A list
-ranks the pool by P(i | y) = sum_k w_k(y) P(i | k), P(i | k) = pop(i) exp(s <v_k, d_i>) / Z_k. A device holds single
-articles and no pool: with log Z_k it knows how much likelier than by popularity alone a list shows any of them, and
-with the gradient of log Z_k with respect to v_k how a change of v_k changes that.
+The statistics of the lists returned for codebook reports are public: a few vectors, the same for every device. A list
+ranks the pool by P(i | y) = sum_k w_k(y) P(i | k), P(i | k) = pop(i) exp(s <v_k, d_i>) / Z_k. A device has single
+articles but not the pool. From log Z_k it computes how much more likely a list shows an article than popularity alone
+would, and from the gradient of log Z_k with respect to v_k how a change of v_k changes that.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class ReportLists:
     """K basic interests, and the pool's statistics for each.
 
     prototypes float32 [K, D], rows of length 1. log_normalisers float32 [K]: log sum_i pop(i) exp(s <v_k, d_i>), with
-    pop adding up to 1 over the pool. slopes float32 [K, D]: their gradients for v_k, s times the mean article of P(. |
-    k). shares float32 [K] of the readers at each, adding up to 1. axes float32 [m, D], orthonormal: directions that a
-    round may move prototypes in; none if nothing is trained. sharpness: s.
+    pop adding up to 1 over the pool. slopes float32 [K, D]: the gradients of log_normalisers with respect to v_k, which
+    are s times the mean article of P(. | k). shares float32 [K]: the share of readers at each prototype, adding up to
+    1. axes float32 [m, D], orthonormal: directions that a round may move prototypes in; none if nothing is trained.
+    sharpness: s.
     """
 
     prototypes: NDArray[np.float32]
@@ -65,16 +66,15 @@ class ReportLists:
         return np.asarray(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
 
     def lifts(self, clicked: NDArray[np.float32], epsilon: float) -> Floats:
-        """Return log P(i
+        """Return log P(i | y) - log pop(i), [n, K], of clicked articles [n, D].
 
-        y) - log pop(i), [n, K], of clicked articles [n, D]. | P(i | y) is the article's probability in the list of
-        report y.
+        P(i | y) is the article's probability in the list of report y.
         """
         scores = self.sharpness * (clicked @ self.prototypes.T).astype(np.float64) - self.log_normalisers  # [n, K]
         return np.asarray(np.logaddexp.reduce(self.log_posterior(epsilon)[None] + scores[:, None, :], axis=2))
 
     def pack(self) -> bytes:
-        """Pack as a round's material."""
+        """Pack as data for a round."""
         tensors = {name: getattr(self, name) for name in _NAMES}
         return pack(
             {name: each.astype(np.float32) for name, each in tensors.items()}
@@ -109,9 +109,9 @@ _NAMES = ("prototypes", "log_normalisers", "slopes", "shares", "axes")
 
 
 def report_chances(size: int, epsilon: float) -> Floats:
-    """P(y | k) [K, K] of randomised response, one row per true code k.
+    """Return P(y | k) [K, K] of randomised response, one row per true code k.
 
-    The true code is e^eps times as likely.
+    The true code is e^eps times as likely as any other.
     """
     odds = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-epsilon))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
@@ -132,7 +132,7 @@ BasisScore = Annotated[float, Field(ge=-1e4, le=1e4)]
 class BasisLaplaceReport(Message):
     """Uni-FedRec's report: noisy scores and the number of clicks of each interest channel.
 
-    scores is C x B (C at most 5); counts are |H_c|, from which the server makes quotas (Uni-FedRec, "News Recall").
+    scores is C x B (C at most 5); counts are |H_c|, from which the server computes quotas (Uni-FedRec, "News Recall").
     The counts and C carry no noise: see `privacy.mechanisms.basis_laplace`.
     """
 
@@ -174,7 +174,7 @@ class BasisL1Report(Message):
 class CodeReport(Message):
     """The number of the reader's nearest of K prototypes, or another one by randomised response.
 
-    See docs/decisions/017. codebook is K and names the release's codebook of that size; code is 0 .. K - 1.
+    codebook is K and names the release's codebook of that size; code is 0 .. K - 1.
     """
 
     kind: Literal["code"] = "code"
@@ -226,7 +226,7 @@ class SubsetReport(Message):
 
 
 class NoReport(Message):
-    """Nothing about the reader: answered by the default list, the same for every device."""
+    """A report with nothing about the reader; the answer is the default list, the same for every device."""
 
     kind: Literal["none"] = "none"
 
@@ -240,7 +240,7 @@ Report = Annotated[
 class RecallRequest(Message):
     """POST /v1/recall.
 
-    Of the server's choices it repeats only the release modulo 16 and the codebook's size.
+    Of the values chosen by the server, it repeats only the release modulo 16 and the codebook's size.
     """
 
     release: Annotated[ShortRelease, Field(strict=True)]
@@ -251,7 +251,7 @@ class RecallRequest(Message):
 class CardReader(Protocol):
     """Parses cards, or returns ones that were parsed before.
 
-    It is passed as the validation context, since an answer mostly repeats the last one.
+    It is passed as the validation context, because most cards of an answer were in the previous one.
     """
 
     def card(self, raw: Any, read: ValidatorFunctionWrapHandler) -> NewsCard:

@@ -1,8 +1,8 @@
-"""Choose how to find articles, by figures measured for pools of different sizes.
+"""Choose how to find articles, using figures measured for pools of different sizes.
 
 The figures (`recall_frontier.json`) come from the recorded `ownfeed bench pools` (`experiments.recall.auto_choice`).
-Between two measured sizes they are interpolated linearly in the logarithm of the size; beyond them the nearest is used.
-A list as long as the pool holds all of it.
+Between two measured sizes they are interpolated linearly in the logarithm of the size; outside the measured range the
+nearest size is used. A list as long as the pool contains the whole pool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MeasuredList(BaseModel):
     """A way of finding articles, at one length.
 
     found: percent of the next clicks that are in the list, by pool; weight: bytes, by pool, of the answer, or of the
-    whole copy of the pool if the device finds the articles. codebook: K, of a report by code.
+    whole copy of the pool if the device finds the articles. codebook: K, for a report by code.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -44,8 +44,8 @@ class MeasuredList(BaseModel):
 class ListChoice(BaseModel):
     """The chosen list, with its figures for the pool.
 
-    silent: percent found by the best list that reveals nothing and is no larger than the reader allows, however long;
-    best: by the best that the reader's limits allow at all.
+    silent: percent found by the best list that reveals nothing and is no larger than the reader allows, of any length;
+    best: percent found by the best list that the reader's limits allow.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -76,18 +76,18 @@ class RecallFrontier(BaseModel):
     def around(self, news: int) -> tuple[int, int]:
         """Return the measured pool sizes around this one.
 
-        The same size twice if it was measured or is outside the range.
+        Returns the same size twice if this size was measured or is outside the range.
         """
         low = max((size for size in self.pools if size <= news), default=self.pools[0])
         high = min((size for size in self.pools if size >= news), default=self.pools[-1])
         return low, high
 
     def found(self, each: MeasuredList, news: int) -> float:
-        """Percent of the next clicks that are in a list, in a pool of this many articles."""
+        """Return the percentage of next clicks that are in a list, in a pool of this many articles."""
         return EVERYTHING if each.places >= news else self.at(each.found, news)
 
     def at(self, figures: tuple[float, ...], news: int) -> float:
-        """One of a list's figures for a pool of this many articles."""
+        """Return one of a list's figures, interpolated for a pool of this many articles."""
         if news <= self.pools[0]:
             return figures[0]
         for place in range(1, len(self.pools)):
@@ -137,10 +137,11 @@ class RecallFrontier(BaseModel):
         )
 
     def gain(self, mode: str, codebook: int, epsilon: float, news: int) -> tuple[float, int, float] | None:
-        """Return the benefit of a report, by the figures for a pool of this size.
+        """Return the benefit of a report in a pool of this size, or None if it wasn't measured.
 
-        None if it wasn't measured. Points of recall over the default list of the same USUAL_PLACES; the longest list's
-        length; and the points that a default list of that length gains over one of the usual length.
+        The result has three figures: the points of recall gained over the default list of the same length
+        (USUAL_PLACES); the longest list's length; and the points that a default list of that length gains over one of
+        the usual length.
         """
         reporting = [
             each for each in self.lists if (each.mode, each.codebook, each.epsilon) == (mode, codebook, epsilon)

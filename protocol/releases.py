@@ -1,7 +1,7 @@
 """Releases: graphs, weights and vector shards by hash, signed with Ed25519.
 
-Parameters are graph inputs named `p.<parameter>`: an architecture's graphs stay the same, and a new release brings new
-weights. `CategoryVocabulary` gives each section and topic its id, for article encoders that read them.
+Parameters are graph inputs named `p.<parameter>`: an architecture's graphs stay the same, and a new release contains
+new weights. `CategoryVocabulary` gives each section and topic its id, for article encoders that read them.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class CategoryVocabulary:
 
     @property
     def section_rows(self) -> int:
-        """Rows of a table of section vectors, the unknown one included."""
+        """Rows of a table of section vectors, including the row for unknown sections."""
         return 1 + len(self.sections)
 
     @property
     def topic_rows(self) -> int:
-        """Rows of a table of topic vectors, the unknown one included."""
+        """Rows of a table of topic vectors, including the row for unknown topics."""
         return 1 + len(self.topics)
 
     @cached_property
@@ -76,9 +76,8 @@ class CategoryVocabulary:
         return hashlib.sha256(self.pack()).hexdigest()
 
     def encode(self, news: Sequence[Topic]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Section and topic of each news -> section ids [n], topic ids [n].
-
-        0 where the release knows none.
+        """Return section ids [n] and topic ids [n] of articles, given as (section, topic). 0 if the release doesn't
+        know the section or topic.
         """
         sections = [self._sections.get(section, UNKNOWN_CATEGORY) for section, _ in news]
         topics = [self._topics.get(each, UNKNOWN_CATEGORY) for each in news]
@@ -93,7 +92,7 @@ class CategoryVocabulary:
     def unpack(cls, blob: bytes) -> CategoryVocabulary:
         """Read `pack`.
 
-        Raises VocabularyDiffers for another format, ValueError for names that can't be.
+        Raises VocabularyDiffers for another format, ValueError for invalid names.
         """
         try:
             content: Any = json.loads(blob)
@@ -101,7 +100,7 @@ class CategoryVocabulary:
                 raise ValueError(content["format"])
             sections, topics = content["sections"], [(section, topic) for section, topic in content["topics"]]
             if not all(isinstance(name, str) for name in (*sections, *(name for pair in topics for name in pair))):
-                raise TypeError("a name is no text")
+                raise TypeError("a name is not text")
         except (ValueError, KeyError, TypeError, RecursionError) as broken:
             raise VocabularyDiffers("categories", f"JSON of format {HEADER!r}", repr(blob[:40])) from broken
         return cls(tuple(sections), tuple(topics))
@@ -131,10 +130,9 @@ class BlobRef(Message):
 class Groups(Message):
     """K personal models of one architecture (FINDING, section 4.2).
 
-    They come with the rule by which a device finds its own. Every device fetches all of them, and reveals to nobody
-    which is its own. centroids and next_centroids are safetensors blobs with `centroids`, float32 [K, D], rows of
-    length 1; a device's group is the row with the greatest inner product with its unit user vector, the lowest of
-    equals.
+    A device finds its own group locally, downloads the models of all groups, and reveals its group to nobody. centroids
+    and next_centroids are safetensors blobs with `centroids`, float32 [K, D], rows of length 1; a device's group is the
+    row with the greatest inner product with its unit user vector; ties go to the lowest row.
     """
 
     size: int = Field(ge=1, le=GROUPS_LIMIT, description="K")
@@ -198,14 +196,14 @@ class Codebook(Message):
 
     @property
     def origin(self) -> Sha256:
-        """Of two codebooks with one origin, size and epsilon a code means the same."""
+        """If two codebooks have the same origin, size and epsilon, a code means the same in both."""
         return self.lineage or self.prototypes.sha256
 
 
 class RecallProtocol(Message):
-    """How interests are found and reported under this release (Uni-FedRec, section 3.
+    """How interests are found and reported under this release.
 
-    Docs/decisions/017).
+    Source: Uni-FedRec, section 3; docs/decisions/017.
     """
 
     basis_size: int = Field(ge=1, le=512, description="B")
@@ -313,7 +311,7 @@ def verify(signed: SignedManifest, pinned_public_key: bytes) -> ReleaseManifest:
     try:
         Ed25519PublicKey.from_public_bytes(pinned_public_key).verify(signed.signature, signed.manifest.encode())
     except InvalidSignature as broken:
-        raise SignatureRefused("the release's signature does not fit its bytes") from broken
+        raise SignatureRefused("the release's signature does not match its bytes") from broken
     return ReleaseManifest.model_validate_json(signed.manifest)
 
 

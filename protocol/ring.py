@@ -1,15 +1,15 @@
 """Fixed-point numbers in the ring of integers mod 2^k, in which masked vectors are summed.
 
 `UpdateLayout` encodes a weighted update as one ring vector, and reads an opened sum as a weighted mean
-(Efficient-FedRec, 3.4). Besides gradients, a device contributes to secure sums its evaluation of a release, and its
-user vector by group.
+(Efficient-FedRec, 3.4). Besides gradients, a device may contribute to secure sums its evaluation of a release, and its
+user vector in the row of its group.
 
 An evaluation is three numbers of a bounded vector:
 gain    AUC under the new weights minus that under the old, clipped to +-GAIN_LIMIT, divided by GAIN_LIMIT
 level   AUC under the new weights, scaled to -1 (0) .. 1 (1), times DETAIL_WEIGHT
 square  gain squared, times DETAIL_WEIGHT, for the variance between devices
 
-Prototypes are learned from user vectors: a reader's is in the row of its group.
+Prototypes are learned from user vectors; each is in the row of its reader's group.
 
 Masks are 32-byte seeds, expanded by ChaCha20 and added to a vector in place.
 """
@@ -38,7 +38,7 @@ DECODED_AT_ONCE = 1 << 16
 
 
 class RingError(ValueError):
-    """Numbers that don't fit the ring; the message names them."""
+    """Numbers don't fit the ring; the message names them."""
 
 
 def ring_dtype(bits: int) -> np.dtype[Any]:
@@ -71,9 +71,9 @@ class FixedPoint:
         fraction_bits: f; one step is 2^-f.
         bound: X, of every value of one contributor, after its weight.
         contributors: n, the most vectors that may go into one sum.
-        headroom: steps left free for noise inside the sum, in absolute value; 0 where none is added.
+        headroom: steps left free for noise inside the sum, in absolute value; 0 if no noise is added.
 
-    Raises RingError when made, unless n X 2^f + headroom < 2^(k-1): a sum could wrap around and nobody would know.
+    Raises RingError when made, unless n X 2^f + headroom < 2^(k-1); otherwise a sum could wrap around unnoticed.
     """
 
     bits: int
@@ -99,7 +99,7 @@ class FixedPoint:
 
     @property
     def step(self) -> float:
-        """2^-f: the distance of neighbouring encoded values."""
+        """2^-f, the distance between neighbouring encoded values."""
         return 2.0**-self.fraction_bits
 
     def encode(self, values: NDArray[np.floating[Any]]) -> RingVector:
@@ -107,7 +107,7 @@ class FixedPoint:
         return from_integers(np.rint(self._scaled(values)).astype(np.int64), self.bits)
 
     def decode(self, total: RingVector) -> NDArray[np.float64]:
-        """centred(y) / 2^f, of one code or of a sum; only the result is fully in memory."""
+        """Return centred(y) / 2^f for one code or a sum; only the result is fully in memory."""
         decoded = np.empty(total.shape, dtype=np.float64)
         codes, values = total.reshape(-1), decoded.reshape(-1)
         for start in range(0, codes.size, DECODED_AT_ONCE):
@@ -123,7 +123,7 @@ class FixedPoint:
 
     def _scaled(self, values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         if not np.isfinite(values).all():
-            raise RingError("values: NaN or infinity has no code")
+            raise RingError("values: NaN and infinity can't be encoded")
         scaled: NDArray[np.float64] = values.astype(np.float64)
         np.clip(scaled, -self.bound, self.bound, out=scaled)
         scaled *= 2.0**self.fraction_bits
@@ -161,8 +161,8 @@ class UpdateLayout:
 
     Args:
         shapes: shapes of the tensors, by name.
-        fixed: the code of n_u g; its bound is that of the weighted values, so n_u |g| beyond it is clipped.
-        samples_limit: the cap of n_u.
+        fixed: the encoding of n_u g; its bound applies to the weighted values, so a larger n_u |g| is clipped.
+        samples_limit: the maximum n_u.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -215,20 +215,20 @@ class UpdateLayout:
         """Return the weighted mean of an opened sum.
 
         If no value was clipped, each coordinate is within n / (N 2^(f+1)) of the exact mean (n devices, N samples, f
-        fraction bits). Raises ValueError, see `sums`.
+        fraction bits). Raises ValueError like `sums`.
         """
         return self.sums(total).mean()
 
     def sums(self, total: RingVector) -> WeightedSum:
         """Return the opened sum itself.
 
-        Raises ValueError for a vector of another length, or an N that no cohort can have.
+        Raises ValueError for a vector of another length, or an impossible N.
         """
         if total.shape != (self.length,):
-            raise ValueError(f"total: {self.length} elements, got {total.shape}")
+            raise ValueError(f"total: expected {self.length} elements, got {total.shape}")
         samples = int(as_integers(total[-1:])[0])
         if not 0 <= samples <= self.fixed.contributors * self.samples_limit:
-            raise ValueError(f"samples: {samples} in all, where {self.fixed.contributors} devices have fewer")
+            raise ValueError(f"samples: {samples} in total, more than {self.fixed.contributors} devices can have")
         tensors = {name: self.fixed.decode(total[place]).reshape(self.shapes[name]) for name, place in self._places()}
         return WeightedSum(tensors, samples)
 
@@ -245,12 +245,13 @@ def mark_rows(
 ) -> RingVector:
     """Return h_u: a random nonzero element at each of these rows, zeros elsewhere.
 
-    Source: Efficient-FedRec, eq. 8. For one round only: two sums of the same marks would show who joined or left by
-    their difference.
+    Source: Efficient-FedRec, eq. 8. Use the marks in one round only: the difference between two sums of the same marks
+    would show who joined or left.
 
     Formal guarantees: the sum of such vectors is zero at a row that nobody marked and uniform where at least one device
-    did (except that with one owner it is never zero), so it reveals which rows are marked and not by how many. With two
-    or more owners a row vanishes with probability about 2^-bits, and is then missing from the union.
+    did (except that with one owner it is never zero), so it reveals which rows are marked, but not by how many devices.
+    With two or more owners the sum of a row is zero with probability about 2^-bits; the row is then missing from the
+    union.
     """
     vector = np.zeros(length, dtype=np.int64)
     for row in rows:
@@ -278,7 +279,7 @@ BOUND = math.sqrt(1 + 2 * DETAIL_WEIGHT**2)
 
 
 def written(new_auc: float, old_auc: float) -> dict[str, float]:
-    """One device's numbers by name."""
+    """Return one device's evaluation as tensors by name."""
     gain = max(-1.0, min(1.0, (new_auc - old_auc) / GAIN_LIMIT))
     return {GAIN: gain, LEVEL: DETAIL_WEIGHT * (2 * new_auc - 1), SQUARE: DETAIL_WEIGHT * gain**2}
 
@@ -317,9 +318,9 @@ class ChaChaStream:
 
     It starts at byte `start`, a multiple of 64.
 
-    Formal guarantees: whoever doesn't know the seed can't tell the mask from uniform ring elements, as long as ChaCha20
+    Formal guarantees: without the seed, the mask can't be distinguished from uniform ring elements, as long as ChaCha20
     is a pseudo-random function; a ring of 2^k elements takes whole little-endian words, so nothing is biased. A seed
-    must make one mask only: two vectors under one mask show their difference.
+    must be used for one mask only: two vectors under the same mask reveal their difference.
     """
 
     def __init__(self, seed: bytes, start: int = 0) -> None:
@@ -359,9 +360,9 @@ def apply_masks(
     """vector += sum of PRG(plus) - sum of PRG(minus), in place and modulo the ring.
 
     Every mask is generated chunk by chunk and added to its chunk of the vector, so no mask is ever fully in memory:
-    only one more chunk per thread. The result doesn't depend on `threads`; each works on a part of the vector, of at
-    least a chunk. The time is that of the cipher, and an eighth more for the sums. Raises ValueError for a vector that
-    is not contiguous.
+    only one more chunk per thread. The result doesn't depend on `threads`; each thread works on a part of the vector of
+    at least one chunk. Adding takes an eighth of the cipher's time. Raises ValueError for a vector that is not
+    contiguous.
     """
     if not vector.flags.c_contiguous:
         raise ValueError("vector: must be contiguous")

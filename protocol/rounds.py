@@ -1,9 +1,9 @@
 """A training round as device and server exchange it, and its signed offer.
 
 The signature covers every term of the round, and nothing specific to one device, so that all devices of a round hold
-the same bytes and can compare them. The pseudonym is outside: it is random and affects nothing that is priced, and
-whoever swaps it only sends this device's messages to a place unknown to the server. The signature can't bind the key's
-holder: a malicious server may sign two manifests for one round.
+the same bytes and can compare them. The pseudonym is not signed: it is random and doesn't affect the cost, and
+replacing it only sends this device's messages to a place that the server doesn't know. The signature doesn't protect
+against the key's holder: a malicious server may sign two manifests for one round.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SumStage = Literal["keys", "shares", "complaints", "masked", "agree", "unmask"]
 class CheckIn(Message):
     """POST /v1/rounds/check-in: a device names its release and the tasks it can run.
 
-    It checks in to a round that reads the release only if the round's status names that same release. For a count,
-    which reads none, it repeats the release in the status, whatever it has itself.
+    It checks in to a round that uses a release only if the round's status names the release it holds. For a count,
+    which uses no release, it repeats the release in the status.
     """
 
     protocol: int = Field(ge=1)
@@ -46,7 +46,7 @@ class CheckIn(Message):
 
 
 class RoundManifest(Message):
-    """All a device needs to decide whether to join, and to compute its update."""
+    """Everything a device needs to decide whether to join, and to compute its update."""
 
     round: RoundId
     release: ReleaseId
@@ -84,9 +84,9 @@ class RoundManifest(Message):
     @model_validator(mode="after")
     def _terms_of_secure_sums_only(self) -> Self:
         if isinstance(self.protection, SUMMED) != (self.terms is not None):
-            raise ValueError("terms: a secure sum has them, and nothing else does")
+            raise ValueError("terms: required for a secure sum, and for nothing else")
         if self.terms is not None and self.terms.round != self.round:
-            raise ValueError(f"terms: of {self.terms.round}, the round is {self.round}")
+            raise ValueError(f"terms: for {self.terms.round}, but the round is {self.round}")
         return self
 
 
@@ -146,7 +146,7 @@ class RoundStatus(Message):
 
 
 class OpenRounds(Message):
-    """GET /v1/rounds/current: all rounds under way, oldest first."""
+    """GET /v1/rounds/current: all running rounds, oldest first."""
 
     rounds: tuple[RoundStatus, ...] = Field(max_length=16)
 
@@ -175,7 +175,7 @@ MANIFEST_LIMIT = 4 * 1024 * 1024
 
 
 class SignedOffer(Message):
-    """Answer to a check-in that was chosen (an empty 204 says: not now).
+    """Answer to a check-in that was selected; otherwise the answer is an empty 204.
 
     manifest: JSON of a RoundManifest. signature: Ed25519 over DOMAIN and the UTF-8 bytes of manifest.
     """
@@ -203,13 +203,13 @@ def sign_offer(offer: RoundOffer, key: Ed25519PrivateKey) -> SignedOffer:
 def verify_offer(signed: SignedOffer, trusted_key: bytes) -> RoundOffer:
     """Return the offer, if the trusted key signed its manifest.
 
-    Raises SignatureRefused, before a byte of the manifest is read; pydantic's ValidationError for a signed manifest
-    that is none.
+    Raises SignatureRefused before the manifest is parsed, and pydantic's ValidationError if what was signed is not a
+    valid manifest.
     """
     if signed.public_key != trusted_key:
         raise SignatureRefused("the offer is not signed by the key that this device trusts")
     try:
         Ed25519PublicKey.from_public_bytes(trusted_key).verify(signed.signature, DOMAIN + signed.manifest.encode())
     except InvalidSignature as broken:
-        raise SignatureRefused("the offer's signature does not fit its bytes") from broken
+        raise SignatureRefused("the offer's signature does not match its bytes") from broken
     return RoundOffer(manifest=RoundManifest.model_validate_json(signed.manifest), pseudonym=signed.pseudonym)

@@ -9,26 +9,26 @@
     unmask     RevealedShares        nothing: only the server gets the sum
 
 A device is a number within the round, 1 to n. With the complete graph every device works with every other; in the
-sparse form a roster holds one's neighbours only, and nothing else changes.
+sparse form a roster lists only the device's neighbours; everything else is the same.
 
 The server, which draws the sparse graph, and the device, which checks it, compute the same numbers of neighbours and
 shares. A member shares its two secrets with its closed neighbourhood: itself and k neighbours, of which c may collude
-with the server. A share gamma of all members colludes and a share delta drops out. Four conditions must hold:
+with the server. A fraction gamma of all members colludes and a fraction delta drops out. Four conditions must hold:
 
     E1  no honest member has more than c colluding neighbours        c is never below 10: see below
     E2  the honest survivors are connected                           else an honest server's sum falls into parts
     E3  every member has at least t surviving neighbours             else the sum can't be opened at all
     E4  2 t > k + 1 + c                                              else both secrets of a member can be opened
 
-An honest holder reveals one of the two secrets, a colluding one both, so that opening both takes 2 t <= k + 1 + c. E4
-alone isn't enough: a server may open a member's seed and the mask keys of all its neighbours instead. So a member
+An honest holder reveals one of the two secrets, a colluding one both, so both can be opened only if 2 t <= k + 1 + c.
+E4 alone isn't enough: a server may open a member's seed and the mask keys of all its neighbours instead. So a member
 reveals nothing before t members of its closed neighbourhood have signed that it is alive. By E4 the mask key of a
 member that reveals can't be opened. `SumParticipant` states the consequences, and docs/decisions/004 the reasons.
 
 E1 and E2 each fail with probability at most 2^-sigma, E3 with at most 2^-eta. E1 and E3 are tails of hypergeometric
-distributions and a union bound over the members, as in the paper. For E2 we bound pairs of gaps of k/2 removed members
-in a row, since cutting a circle takes two. E1's tail is that of a random graph. A server that draws the graph as it
-likes can place every colluding member around one target, therefore c is at least `NEAR_ONE`.
+distributions and a union bound over the members, as in the paper. For E2 we bound the probability of two gaps of k/2
+consecutive removed members, since it takes two gaps to cut a circle. E1's tail is that of a random graph. A server that
+chooses the graph freely can place all colluding members around one target; therefore c is at least `NEAR_ONE`.
 
 All arithmetic is in integers, so that rounding can't make the two ends disagree.
 """
@@ -60,8 +60,8 @@ class Assumptions:
     """The attacks and dropouts that the sparse form tolerates.
 
     Args:
-        colluding: gamma, the share of members that may work together with the server.
-        dropping: delta, the share of members that may vanish at any stage.
+        colluding: gamma, the fraction of members that may collude with the server.
+        dropping: delta, the fraction of members that may drop out at any stage.
         privacy_bits: sigma.
         success_bits: eta.
     """
@@ -74,13 +74,13 @@ class Assumptions:
     def __post_init__(self) -> None:
         if min(self.colluding, self.dropping) < 0 or self.colluding + self.dropping >= 1:
             raise ValueError(
-                f"colluding + dropping: shares that stay below 1, got {self.colluding} and {self.dropping}"
+                f"colluding + dropping: must be below 1 together, got {self.colluding} and {self.dropping}"
             )
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """k neighbours each, t shares to open a secret, and c of the neighbours that may collude."""
+    """Parameters of the sparse graph: k neighbours each, threshold t, and at most c colluding neighbours."""
 
     degree: int
     threshold: int
@@ -174,15 +174,15 @@ MemberNumbers = Annotated[tuple[MemberNumber, ...], Field(max_length=MEMBERS_LIM
 
 
 class SecaggError(ValueError):
-    """A message that an honest peer would not have sent; says what is wrong."""
+    """A message that an honest peer would not have sent; the error says what is wrong."""
 
 
 class SumTerms(Message):
     """The terms of a secure sum, in the manifest of its round.
 
     Both ends check every later message against them. mode: 'semi_honest' trusts the server to follow the protocol and
-    hides single vectors from what it sees; 'active' adds the consistency round, so that a server that misstates who
-    dropped out learns nothing either.
+    hides single vectors from it; 'active' adds the consistency round, so that a server that lies about who dropped out
+    learns nothing either.
     """
 
     round: str = Field(max_length=80)
@@ -205,10 +205,10 @@ class SumTerms(Message):
 
     @staticmethod
     def graph_of(graph: str, cohort: int, cohort_limit: int) -> Graph:
-        """Return the graph of a protection's sum.
+        """Return the graph to use for a sum.
 
-        A graph that the protection leaves open is sparse for SPARSE_FROM devices or more. Raises ValueError for a
-        cohort above `cohort_limit`, which the ring has no room for.
+        If the protection does not choose a graph, it is sparse for SPARSE_FROM devices or more. Raises ValueError for a
+        cohort above `cohort_limit`, which would not fit the ring.
         """
         if cohort > cohort_limit:
             raise ValueError(f"cohort: at most {cohort_limit}, got {cohort}")
@@ -216,14 +216,14 @@ class SumTerms(Message):
         return "sparse" if sparse else "complete"
 
     def fixed_point(self) -> FixedPoint:
-        """Return the code of values.
+        """Return the encoding of values.
 
-        Raises RingError if a sum could overflow, which the terms therefore never do.
+        Raises RingError if a sum could overflow; valid terms never do.
         """
         return FixedPoint(self.bits, self.fraction_bits, self.bound, self.cohort, self.headroom)
 
     def digest(self) -> bytes:
-        """Return SHA-256 of these terms: what keys and signatures of the round are bound to."""
+        """Return the SHA-256 of these terms, to which keys and signatures of the round are bound."""
         return sha256(self.model_dump_json().encode()).digest()
 
     @property
@@ -284,7 +284,7 @@ class Roster(Message):
         return len(self.members) == self.cohort
 
     def digest(self) -> bytes:
-        """Return SHA-256 of what every member of a complete graph must have received identically."""
+        """Return the SHA-256 of what every member of a complete graph must have received."""
         common = self.model_copy(update={"me": 1})
         return sha256(common.model_dump_json().encode()).digest()
 
@@ -338,7 +338,7 @@ class Complaints(Message):
 
 
 class Sharers(Message):
-    """Answer in the `complaints` stage: U2, as far as this device works with it.
+    """Answer in the `complaints` stage: the members of U2 that this device works with.
 
     No member of it has complained about another.
     """
@@ -352,7 +352,7 @@ class Sharers(Message):
 
 
 class Survivors(Message):
-    """Answer in the `masked` stage: U3, as far as this device works with it."""
+    """Answer in the `masked` stage: the members of U3 that this device works with."""
 
     members: MemberNumbers
 
@@ -365,7 +365,7 @@ class Survivors(Message):
 class Agreement(Message):
     """Sent in the `agree` stage: this device's signature on the round, its roster and U3.
 
-    If the roster isn't whole, it is on the round, its number and U3 as `alive_bits`.
+    In the sparse form it signs the round, its number and U3 as `alive_bits`.
     """
 
     signature: Signature
@@ -374,7 +374,7 @@ class Agreement(Message):
 class MemberSignature(Message):
     """Another member's agreement.
 
-    alive: U3 as that member received it, if rosters are not whole.
+    alive: U3 as that member received it, in the sparse form.
     """
 
     member: MemberNumber
@@ -396,7 +396,7 @@ def alive_bits(members: Sequence[int], cohort: int) -> bytes:
 class Agreements(Message):
     """Answer in the `agree` stage: the signatures of all members, or of the neighbours.
 
-    The latter in the sparse form.
+    It is the neighbours' signatures in the sparse form.
     """
 
     signatures: tuple[MemberSignature, ...] = Field(max_length=MEMBERS_LIMIT)
@@ -417,7 +417,7 @@ class RevealedShare(Message):
 class RevealedShares(Message):
     """Sent in the `unmask` stage: shares of the survivors' seeds and of the dropped members' keys.
 
-    A message that holds both for one member can't be made.
+    The constructor refuses a message that holds both for one member.
     """
 
     seeds: tuple[RevealedShare, ...] = Field(max_length=MEMBERS_LIMIT)
@@ -429,7 +429,7 @@ class RevealedShares(Message):
         _ascending("seeds", seeds)
         _ascending("keys", keys)
         if both := sorted(set(seeds) & set(keys)):
-            raise ValueError(f"keys: member {both[0]} is among the seeds too; both would open its vector")
+            raise ValueError(f"keys: member {both[0]} is among the seeds too; together they would open its vector")
         return self
 
 
@@ -442,8 +442,8 @@ def _ascending(field: str, numbers: tuple[int, ...]) -> None:
 def required_threshold(terms: SumTerms, holders: int) -> int:
     """Return the least threshold that a device accepts for this many holders.
 
-    Source: Bonawitz 2017, section 6. For the complete graph. Active server: floor(2n/3) + 1, which with fewer than n/3
-    colluding members keeps 2t > n + n_C: no set of answers gives both secrets of any member. Server that follows the
-    protocol: a majority. In the sparse form t is exactly that of `choose_neighbourhood`.
+    Source: Bonawitz 2017, section 6. For the complete graph. Active server: floor(2n/3) + 1, which which keeps 2t > n +
+    n_C with fewer than n/3 colluding members: no set of answers gives both secrets of any member. Server that follows
+    the protocol: a majority. In the sparse form t is exactly that of `choose_neighbourhood`.
     """
     return 2 * holders // 3 + 1 if terms.mode == "active" else holders // 2 + 1

@@ -36,10 +36,10 @@ def server_timing(stages_ms: Mapping[str, float]) -> str:
 
 
 def parse_server_timing(header: str) -> dict[str, float]:
-    """Milliseconds of SERVER_STAGES.
+    """Return the milliseconds of SERVER_STAGES.
 
-    Entries of other names or forms, or of over a day, are left out: proxies may add their own, and a server that names
-    ten thousand stages would have them kept, and made labels of figures.
+    Other entries, malformed ones and times over a day are left out: proxies may add their own, and a server must not be
+    able to create thousands of stored labels.
     """
     entries = {m[1]: float(m[2]) for part in header.split(",") if (m := _ENTRY.match(part))}
     return {stage: ms for stage, ms in entries.items() if stage in SERVER_STAGES and ms <= LONGEST_STAGE_MS}

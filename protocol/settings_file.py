@@ -1,8 +1,8 @@
 """Read settings from the environment, a table of `ownfeed.toml`, and `as_published`.
 
-The file is the one in the working directory, or the one that OWNFEED_CONFIG names. It is read only if nobody else can
-have written it; one line on standard error names it. An unknown name is refused with the nearest known one, so that a
-misspelt setting doesn't silently stay at its default.
+The file is the one in the working directory, or the one that OWNFEED_CONFIG names. It is read only if no other user can
+write it; one line on standard error names it. An unknown name is refused with the nearest known one, so that a misspelt
+setting doesn't silently stay at its default.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SHOWN_CHARS = 60
 class SettingsFileRefused(ValueError):
     """A file, table or variable is refused.
 
-    The message says which, and why. named: what the user has to check.
+    The message says which, and why. named: the thing that the user has to check.
     """
 
     def __init__(self, why: str, named: str) -> None:
@@ -65,7 +65,7 @@ class SettingsFileRefused(ValueError):
 class FileSettings(BaseSettings):
     """Settings of one table of the file.
 
-    table: its name. refusal: makes the error for unreadable settings.
+    table: its name. refusal: creates the error for unreadable settings.
     """
 
     table: ClassVar[str]
@@ -100,9 +100,9 @@ class FileSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment, the file's table, and what `as_published` stands for.
+        """Return the sources: arguments, the environment, the file's table, and the settings of `as_published`.
 
-        Raises what `refusal` makes.
+        Raises the error that `refusal` creates.
         """
         try:
             check_variables(settings_cls, TABLES[cls.table], os.environ)
@@ -138,9 +138,9 @@ def papers() -> Mapping[str, Mapping[str, Any]]:
 
 
 def check_variables(kind: type[BaseModel], prefix: str, variables: Iterable[str]) -> None:
-    """Raise SettingsFileRefused for a variable OWNFEED_* that is no setting.
+    """Raise SettingsFileRefused for a variable OWNFEED_* that is not a setting.
 
-    The other program's variables are known by their prefix only: it refuses them itself.
+    Variables with the other program's prefix are not checked; that program checks them itself.
     """
     known = {name.upper(): nested for name, nested in names_of(kind, prefix, NESTED)}
     others = tuple(other for other in TABLES.values() if other != prefix)
@@ -174,7 +174,7 @@ def table_of_file(table: str) -> dict[str, Any]:
         tables = tomllib.loads(content.decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         if named:
-            raise SettingsFileRefused(f"{CONFIG_VARIABLE} names {path}, which is no file", CONFIG_VARIABLE) from None
+            raise SettingsFileRefused(f"{CONFIG_VARIABLE} names {path}, which is not a file", CONFIG_VARIABLE) from None
         return {}
     except OSError as broken:
         raise SettingsFileRefused(f"{path.absolute()} can't be read: {broken.strerror}", str(path)) from broken
@@ -196,8 +196,8 @@ def table_of_file(table: str) -> dict[str, Any]:
 def check_owner_alone_writes(path: Path) -> None:
     """Raise SettingsFileRefused if anybody but this user or the administrator can write the file.
 
-    Judged are the file and its folder, and if it is a link, what it leads to. Others are the group as well; they may
-    write a folder with the sticky bit, such as /tmp, in which they can't replace a file.
+    Checks the file and its folder, and if it is a link, its target. The file's group counts as another user. A folder
+    with the sticky bit, such as /tmp, is allowed, since other users can't replace a file in it.
     """
     if sys.platform == "win32":
         return
@@ -241,7 +241,7 @@ def names_of(kind: type[BaseModel], prefix: str, between: str) -> Iterator[tuple
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """', perhaps X is meant' for the most similar name, or ''."""
+    """Return ', perhaps X is meant' with the most similar name, or ''."""
     found = get_close_matches(name, sorted(known), n=1)
     return f", perhaps {found[0]} is meant" if found else ""
 
@@ -259,7 +259,7 @@ _PORT = re.compile(r"[1-9]\d{0,4}")
 
 
 def is_host(text: str) -> bool:
-    """Return whether it is a host's name, or an IP address without brackets."""
+    """Return whether a text is a host name or an IP address without brackets."""
     try:
         ip_address(text)
     except ValueError:
@@ -270,7 +270,7 @@ def is_host(text: str) -> bool:
 
 
 def is_port(text: str) -> bool:
-    """Return whether it is a port's number, as it is written: from 1 to 65,535."""
+    """Return whether a text is a port number from 1 to 65535."""
     return _PORT.fullmatch(text) is not None and int(text) <= LAST_PORT
 
 
@@ -278,7 +278,7 @@ def _host(text: str) -> str:
     # an empty one would listen on every address of the machine
     if not is_host(text):
         raise PydanticCustomError(
-            "host", "{value} is no host: a name or an IP address, without a port", {"value": repr(text)}
+            "host", "{value} is not a host: give a name or an IP address, without a port", {"value": repr(text)}
         )
     return text
 
@@ -287,7 +287,7 @@ def _host_and_port(text: str) -> str:
     host, _, port = text.rpartition(":")
     if ":" in host or not is_host(host) or not is_port(port):
         raise PydanticCustomError(
-            "host_and_port", "{value} is no host with a port from 1 to 65,535, such as '10.0.0.5:6379'",
+            "host_and_port", "{value} is not a host with a port from 1 to 65,535, such as '10.0.0.5:6379'",
             {"value": repr(text)},
         )  # fmt: skip
     return text
@@ -300,7 +300,8 @@ def _origin(text: str) -> str:
     if not right or (colon and not (is_port(port) and int(port) != HTTPS_PORT)):
         raise PydanticCustomError(
             "origin",
-            "{value} is no origin such as 'https://news.example.org': https, a host in small letters, and perhaps a "
+            "{value} is not an origin such as 'https://news.example.org': https, a host in small letters, and "
+            "perhaps a "
             "port from 1 to 65,535 other than 443, which browsers leave out; no path",
             {"value": repr(text)},
         )
@@ -310,7 +311,7 @@ def _origin(text: str) -> str:
 def _path(value: Any) -> Any:
     # an empty one would be the folder where the program happens to be started
     if value == "":
-        raise PydanticCustomError("path", "it is empty; leave the setting out for its default")
+        raise PydanticCustomError("path", "it is empty; leave the setting out to use its default")
     path = Path(value) if isinstance(value, str) else value
     if not isinstance(path, Path):
         return value
@@ -332,7 +333,7 @@ SetPath = Annotated[Path, BeforeValidator(_path)]
 def has_more_than_a_path(address: str) -> bool:
     """Return whether an address has a query, a fragment or surrounding blanks.
 
-    Nothing could be appended to it then.
+    No path could be appended to such an address.
     """
     parts = urlsplit(address)
     return bool(parts.query or parts.fragment) or address != address.strip()

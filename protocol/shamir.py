@@ -15,7 +15,7 @@ SHARE_BYTES = 33
 
 
 class SharingError(ValueError):
-    """Shares that can't be made or joined; the message names the number and the limit."""
+    """Shares can't be created or combined; the message names the number and the limit."""
 
 
 def split(
@@ -31,7 +31,7 @@ def split(
 
     Raises SharingError unless 1 <= threshold <= number of points, and the points are distinct and in 1 .. prime - 1.
 
-    Formal guarantees: any `threshold` shares give the secret; fewer are independent of it, whoever computes, as long as
+    Formal guarantees: any `threshold` shares give the secret; fewer are statistically independent of it, as long as
     `draw(p)` is uniform on 0 .. p - 1 (the default draws from the system's cryptographic generator).
     """
     _check_points(points, prime)
@@ -54,7 +54,7 @@ def split(
 class LagrangeBasis:
     """The weights that combine the shares at some points into f(0).
 
-    One basis serves all secrets of one set of holders.
+    The same basis works for all secrets of one set of holders.
     """
 
     weights: Mapping[int, int]
@@ -75,7 +75,7 @@ class LagrangeBasis:
     def join(self, shares: Mapping[int, int]) -> int:
         """Return the secret, from the shares at this basis's points.
 
-        Raises SharingError for a missing one.
+        Raises SharingError if one is missing.
         """
         if missing := sorted(self.weights.keys() - shares.keys()):
             raise SharingError(f"share {missing[0]}: missing")
@@ -85,13 +85,13 @@ class LagrangeBasis:
 def join(shares: Mapping[int, int], prime: int = PRIME) -> int:
     """Return the secret, from exactly as many shares as the threshold.
 
-    For many secrets of one set, keep a LagrangeBasis.
+    For many secrets of the same holders, reuse a LagrangeBasis.
     """
     return LagrangeBasis.at(list(shares), prime).join(shares)
 
 
 def split_bytes(secret: bytes, threshold: int, points: Sequence[int]) -> dict[int, bytes]:
-    """Shares of a 32-byte secret, 33 bytes each."""
+    """Return the shares of a 32-byte secret, 33 bytes each."""
     if len(secret) != SECRET_BYTES:
         raise SharingError(f"secret: {SECRET_BYTES} bytes, got {len(secret)}")
     shares = split(int.from_bytes(secret, "big"), threshold, points)

@@ -1,11 +1,11 @@
 """Compute the similarity above which a page calls two articles close.
 
-Random pairs hardly ever reach it. One cosine for all releases would not do: under the encoder of a first release a
-tenth of all pairs are above .2. The threshold therefore comes from the articles of the release itself.
+Random pairs hardly ever reach it. A fixed cosine would not work for all releases: under the encoder of a first release,
+a tenth of all pairs are above 0.2. The threshold is therefore computed from the articles of the release itself.
 
 Server and device compute it identically: the server over its pool when it publishes, the device over its default list
 under a release that doesn't state it. It uses only vectors of public articles and nothing about the reader, so a seeded
-generator, whose draws are no secret, picks the pairs.
+generator, whose draws need not be secret, picks the pairs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def kinship_floor(vectors: NDArray[np.float32], *, seed: int = 0) -> float | Non
 
 
 def random_cosines(vectors: NDArray[np.float32], rng: np.random.Generator, pairs: int) -> NDArray[np.float32]:
-    """Return [pairs]: cosines of this many pairs of different rows of vectors [n, D], n > 1.
+    """Return the cosines [pairs] of random pairs of different rows of vectors [n, D], n > 1.
 
     All pairs are equally likely.
     """

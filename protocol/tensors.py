@@ -26,12 +26,12 @@ DTYPES = {
 
 
 class TensorError(ValueError):
-    """A blob that is not what was declared; the message names the tensor and the limit."""
+    """A blob differs from its declaration; the message names the tensor and the limit."""
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """What one tensor must be. None in `shape` leaves that axis free, up to `axis_limit`."""
+    """The declaration of one tensor. None in `shape` leaves that axis free, up to `axis_limit`."""
 
     dtype: str
     shape: tuple[int | None, ...]
@@ -58,7 +58,7 @@ def pack(tensors: Mapping[str, NDArray[Any]]) -> bytes:
     """Write tensors as one safetensors blob; the same tensors give the same bytes."""
     for name, array in tensors.items():
         if array.dtype.name not in DTYPES:
-            raise TensorError(f"tensor {name}: dtype {array.dtype} is not carried on the wire")
+            raise TensorError(f"tensor {name}: dtype {array.dtype} is not allowed on the wire")
     return save({name: np.asarray(tensors[name], order="C") for name in sorted(tensors)})
 
 
@@ -83,7 +83,7 @@ def unpack(blob: bytes, specs: Mapping[str, TensorSpec], *, limit_bytes: int) ->
 
 
 def quantise(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    """Return rows [n, D] as int8 codes and one float32 scale a row.
+    """Return rows [n, D] as int8 codes and one float32 scale per row.
 
     The error is at most scale / 2 per coordinate.
     """

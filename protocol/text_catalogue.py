@@ -20,9 +20,9 @@ Template = tuple[str, str, None]
 class TextCatalogue:
     """The sentences of one file.
 
-    A module holds it as a constant: `WORDS = TextCatalogue("device_app.feed", "words.toml")`. At the top of the file
-    stand sentences with room in braces for what is filled in, as for `str.format`. A table holds words by name where
-    code finds the name at run time: plain strings, or pairs of a short name and a sentence.
+    A module holds it as a constant: `WORDS = TextCatalogue("device_app.feed", "words.toml")`. The top of the file has
+    sentences with placeholders in braces, as for `str.format`. A table has texts whose names the code computes at run
+    time: plain strings, or pairs of a short name and a sentence.
     """
 
     def __init__(self, package: str, file: str) -> None:
@@ -38,7 +38,7 @@ class TextCatalogue:
             elif isinstance(value, dict) and all(map(_is_words, value.values())):
                 self.tables[key] = value
             else:
-                raise ValueError(f"{package}/{file}: {key} is neither a sentence nor a table of words")
+                raise ValueError(f"{package}/{file}: {key} is neither a text nor a table of texts")
 
     def __call__(self, key: str, /, **values: object) -> str:
         """Return the sentence `key`, filled in.
@@ -59,8 +59,8 @@ class TextCatalogue:
 def read_templates(folder: Path) -> dict[str, Template]:
     """Return every template of a folder by its name ("device/feed.html").
 
-    `jinja2.FunctionLoader` takes them in this form. All are read at the start: a newer version may be installed while
-    the process keeps running, whose values would not fit that version's templates.
+    `jinja2.FunctionLoader` takes them in this form. All are read at the start: if a newer version is installed while
+    the process is running, its templates would not match this process's values.
     """
     return {
         path.relative_to(folder).as_posix(): (path.read_text("utf-8"), str(path), None)

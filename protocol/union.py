@@ -23,29 +23,30 @@ SAFETY = 3.0
 
 
 class UnionMarks(Message):
-    """The articles of a cohort by a secure sum.
+    """The union of a cohort's articles, computed by a secure sum.
 
     Row i stands for the i-th article of a public list. There are two forms. owners_minimum 1: marks. Each device puts a
     random nonzero ring element at its articles. The opened sum reveals which articles somebody holds, and nothing else:
-    neither who nor how many. An article of several owners vanishes with probability about 2^-bits.
+    neither who nor how many. An article with several owners is missed with probability about 2^-bits.
 
-    owners_minimum m above 1: owner counts. Each device puts a 1 at its articles; articles with fewer than m owners stay
-    closed. An owner is a device whose samples name the article; only devices that took part here give the gradients
-    that follow, from these samples. A row that is opened can still be one device's: the others may have dropped out
-    when gradients are summed (`alone_chance`). The opened sum reveals, for every article, how many of the survivors
-    hold it: more than marks reveal. With sigma > 0 each device adds a share of discrete Gaussian noise, the counts have
-    noise sigma sqrt(n), and the threshold rises by three of those: an article with fewer than m owners is opened with
-    probability below 0.0014, some that nobody holds are opened too, and an (epsilon, delta) bounds all of it.
+    owners_minimum m above 1: owner counts. Each device puts a 1 at its articles; articles with fewer than m owners are
+    not opened. An owner is a device whose samples contain the article; only devices that took part here send the
+    gradients in the next sum, from these samples. An opened row can still come from one device alone, if the others
+    drop out before gradients are summed (`alone_chance`). The opened sum reveals, for every article, how many of the
+    survivors hold it, which is more than marks reveal. With sigma > 0 each device adds a share of discrete Gaussian
+    noise, the counts have noise sigma sqrt(n), and the threshold rises by three standard deviations: an article with
+    fewer than m owners is opened with probability below 0.0014, some that nobody holds are opened too, and an (epsilon,
+    delta) bounds all of it.
 
     dummies: with marks, each device also marks this many random articles that it doesn't hold, and sends zeros as their
-    gradients. They protect against whoever reads the list of opened articles, which every device gets: held and random
-    articles can't be told apart. They don't protect against the server: an exact sum of gradients has zeros in rows
-    that nobody used, and rows of one owner are that device's as before, so against the server dummies need noise in the
-    gradients. They are drawn again each round, so an article that recurs round after round is held. With owner counts
-    they are refused: a dummy would count as an owner and open the row of a single one.
+    gradients. They protect against readers of the list of opened articles, which every device gets: held and random
+    articles can't be distinguished. They don't protect against the server: an exact sum of gradients has zeros in rows
+    that nobody used, and rows with one owner still are that device's, so against the server dummies need noise in the
+    gradients. They are drawn again each round, so an article that recurs round after round is a held one. With owner
+    counts dummies are refused: a dummy would count as an owner and open a row with a single real owner.
 
-    rows_limit bounds what one device marks of its own. A malicious client can put larger numbers: no range is proved.
-    Raises ValueError when made, unless the counts and their noise fit the ring.
+    rows_limit bounds what one device marks of its own. A malicious client can send larger numbers, since nothing proves
+    their range. The constructor raises ValueError unless the counts and their noise fit the ring.
     """
 
     kind: Literal["union_marks"] = "union_marks"
@@ -64,9 +65,9 @@ class UnionMarks(Message):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.sigma and self.owners_minimum == 1:
-            raise ValueError("owners_minimum: marks carry no noise; noise needs owner counts, 2 or more")
+            raise ValueError("owners_minimum: noise needs owner counts (2 or more), since marks carry no noise")
         if self.dummies and self.counts:
-            raise ValueError("dummies: they would count as owners; with owner counts there are none")
+            raise ValueError("dummies: must be 0 with owner counts, since dummies would count as owners")
         self.terms("check", cohort=self.cohort_limit, cohort_minimum=2, coordinates=1)
         return self
 
@@ -76,9 +77,9 @@ class UnionMarks(Message):
         return self.owners_minimum > 1
 
     def terms(self, round_id: str, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms:
-        """Return what both ends hold a round's messages against; coordinates: news of the list.
+        """Return the terms against which both ends check a round's messages.
 
-        Raises ValueError for a cohort the ring has no room for.
+        coordinates: the number of articles in the list. Raises ValueError if the cohort is too large for the ring.
         """
         return SumTerms(
             round=round_id,
@@ -94,33 +95,33 @@ class UnionMarks(Message):
         )
 
     def layout(self, shapes: Mapping[str, tuple[int, ...]], terms: SumTerms) -> UnionLayout:
-        """Return how an opened sum of these terms reads.
+        """Return the layout of an opened sum under these terms.
 
-        Raises ValueError unless it is of one row of news.
+        Raises ValueError unless the shapes are one row of articles.
         """
         if shapes != {NEWS: (terms.length,)}:
             raise ValueError(f"shapes: expected {NEWS} of {terms.length} news, got {dict(shapes)}")
         return UnionLayout(self.counts, terms.length)
 
     def threshold(self, survivors: int) -> float:
-        """Return rho of the opened counts, for replacing all of a device's articles."""
+        """Return the number of owners from which a row is opened."""
         return self.owners_minimum + SAFETY * self.sigma * math.sqrt(survivors)
 
     @property
     def reach_steps(self) -> float:
         """The largest distance by which replacing a device's articles moves its counts.
 
-        It replaces rows_limit ones by rows_limit others.
+        rows_limit ones are replaced by rows_limit others.
         """
         return math.sqrt(2 * self.rows_limit)
 
     def rho(self, contributors: int, coordinates: int) -> float:
-        """Return what the opened counts cost a device when its articles are exchanged for any others.
+        """Return rho of the opened counts, for replacing all of a device's articles.
 
-        ValueError without noise.
+        Raises ValueError without noise.
         """
         if not self.sigma:
-            raise ValueError("sigma: without noise there is no rho")
+            raise ValueError("sigma: rho is not defined without noise")
         return rho_of_sum(self.reach_steps, self.sigma, contributors, coordinates)
 
     def epsilon(self, contributors: int, coordinates: int) -> float:
@@ -132,35 +133,35 @@ class UnionMarks(Message):
 
 
 def alone_chance(owners: int, dropout: float) -> float:
-    """Return the chance that a row with so many owners is one device's alone in the sum.
+    """Return the chance that only one of a row's owners remains when gradients are summed.
 
-    dropout: the chance that a counted device has dropped out by then, independently. With three owners and a tenth it
-    is 0.027, with four 0.0036.
+    dropout: the chance that a counted device has dropped out by then, independently of the others. With three owners
+    and a tenth it is 0.027, with four 0.0036.
     """
     return owners * (1.0 - dropout) * dropout ** (owners - 1)
 
 
 @dataclass(frozen=True)
 class UnionLayout:
-    """What the elements of an opened sum say; the counterpart of `UpdateLayout`."""
+    """The layout of an opened sum of articles; the counterpart of `UpdateLayout`."""
 
     counts: bool
     length: int
 
     @property
     def coordinates(self) -> int:
-        """How many news the list has."""
+        """The number of articles in the list."""
         return self.length
 
     def sums(self, total: RingVector, survivors: int) -> WeightedSum:
-        """`news` float64 [n]: how many own each news, with the noise if there is any.
+        """Return `news`, float64 [n]: how many devices own each article, including the noise if there is any.
 
-        For marks 1 where somebody does.
+        For marks it is 1 where at least one does.
 
         Raises ValueError for a vector of another length.
         """
         if total.shape != (self.length,):
-            raise ValueError(f"total: {self.length} elements, got {total.shape}")
+            raise ValueError(f"total: expected {self.length} elements, got {total.shape}")
         if self.counts:
             return WeightedSum({NEWS: as_integers(total).astype(np.float64)}, survivors)
         held = np.zeros(self.length, dtype=np.float64)
@@ -169,5 +170,5 @@ class UnionLayout:
 
 
 def opened_rows(protection: UnionMarks, owners: NDArray[np.float64], survivors: int) -> NDArray[np.int64]:
-    """Return rows whose gradients may be asked for, ascending."""
+    """Return the rows whose gradients may be requested, ascending."""
     return np.flatnonzero(owners >= protection.threshold(survivors)).astype(np.int64)

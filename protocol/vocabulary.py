@@ -57,7 +57,7 @@ _KNOWN, _APART = _Known(), _Apart()
 
 
 class VocabularyDiffers(ValueError):
-    """A vocabulary is not the one that is needed.
+    """A vocabulary is not the required one.
 
     The message names the argument and what was expected.
     """
@@ -70,7 +70,7 @@ def split_words(text: str) -> list[str]:
     """Return the words of a text, in order, case-folded and in form NFKC.
 
     A word is an unbroken run of letters, marks and digits, cut at WORD_LIMIT_CHARS, or one kana or ideograph; "don't"
-    is two words. A word by itself is split into itself.
+    is two words. Splitting a single word returns that word.
     """
     known = _UNICODE.normalize("NFKC", text).translate(_KNOWN)
     folded = _UNICODE.normalize("NFKC", known.casefold())
@@ -81,7 +81,7 @@ def split_words(text: str) -> list[str]:
 class WordVocabulary:
     """Words in the order of their ids, from FIRST_WORD on; 0 is padding, 1 any other word.
 
-    Raises ValueError unless the words are distinct, at most WORDS_LIMIT, and words that `split_words` can give.
+    Raises ValueError unless the words are distinct, at most WORDS_LIMIT, and words that `split_words` can return.
     """
 
     words: tuple[str, ...]
@@ -93,7 +93,7 @@ class WordVocabulary:
             raise ValueError("words must be distinct")
         for word in self.words:
             if split_words(word) != [word]:
-                raise ValueError(f"words must be words as texts are split into, got {word!r}")
+                raise ValueError(f"words must be single words as texts are split, got {word!r}")
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -101,7 +101,7 @@ class WordVocabulary:
 
     @property
     def size(self) -> int:
-        """V: the rows of a table of word vectors, padding and unknown included."""
+        """V: the rows of a table of word vectors, including padding and unknown words."""
         return FIRST_WORD + len(self.words)
 
     @cached_property
@@ -120,14 +120,14 @@ class WordVocabulary:
         return ids
 
     def pack(self) -> bytes:
-        """Return the blob: a header line, then a word a line, UTF-8."""
+        """Return the blob: a header line, then one word per line, UTF-8."""
         return "\n".join((HEADER, *self.words, "")).encode()
 
     @classmethod
     def unpack(cls, blob: bytes) -> WordVocabulary:
         """Read `pack`.
 
-        Raises VocabularyDiffers for another format, ValueError for words that can't be.
+        Raises VocabularyDiffers for another format, ValueError for invalid words.
         """
         try:
             lines = blob.decode().split("\n")

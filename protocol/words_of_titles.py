@@ -1,9 +1,8 @@
 """Training data of word-based article models, in public shards.
 
-Titles are rows of a table of word vectors. That is all for FedNewsRec; models that read them also get abstracts,
-likewise, and category ids (NAML, LSTUR). The table is fixed, so for training a title is up to 30 row numbers. As with
-pooled states, every device takes all shards completely, so that none is requested because of a click, and stores them
-by hash.
+Titles are rows of a table of word vectors. FedNewsRec needs nothing else; NAML and LSTUR also get abstracts in the same
+form, or category ids. The table is fixed, so for training a title is up to 30 row numbers. As with pooled states, every
+device downloads all shards completely, so that no request depends on a click, and stores them by hash.
 """
 
 from __future__ import annotations
@@ -58,13 +57,13 @@ def joined_texts(
 def pack_categories(ids: Sequence[str], categories: NDArray[np.int32]) -> bytes:
     """Return a shard of `categories`, int32 [n, 2].
 
-    They are the section and topic of each article, 0 where the release knows none.
+    They are the section and topic ids of each article, 0 if unknown to the release.
     """
     return pack_shard(ids, IDS, categories.astype(np.int32))
 
 
 def joined_categories(shards: Sequence[bytes]) -> tuple[dict[str, int], NDArray[np.int32]]:
-    """Return all of them as one matrix, and by news id its row.
+    """Return all categories as one matrix, and each article id's row.
 
     Raises TensorError, also for a negative id.
     """
@@ -75,9 +74,9 @@ def joined_categories(shards: Sequence[bytes]) -> tuple[dict[str, int], NDArray[
 
 
 def packed_table(vectors: NDArray[np.float16]) -> Iterator[tuple[str, bytes]]:
-    """Yield the table [V, E] in parts, by the names of their materials.
+    """Yield the table [V, E] in parts, each with the name of its data item in the round.
 
-    Parts of a table that grows at its end don't change.
+    When the table grows at its end, earlier parts don't change.
     """
     for part, start in enumerate(range(0, len(vectors), TABLE_ROWS)):
         yield f"{TABLE}{part:03}", pack({VECTORS: np.ascontiguousarray(vectors[start : start + TABLE_ROWS])})

@@ -36,7 +36,7 @@ def main(
         _list(console, models or list(known))
         return
     if not (every or models):
-        raise typer.BadParameter("say --all, --list or the names of models")
+        raise typer.BadParameter("give --all, --list or the names of models")
     torch.manual_seed(SEED)
     table = Table("model", "parameters", "graph", "bytes", "nodes", "export s", "largest difference", "bar")
     failures = []

@@ -59,7 +59,7 @@ def trace(function: Callable[..., Any], tensors: Sequence[Tensor], axes: Sequenc
     with enable_python_dispatcher(), mode:
         traced = make_fx(function, tracing_mode="real", decomposition_table=_decompositions())(*fakes)
     if environment.replacements or len(set(names.values())) != len(names):
-        raise RuntimeError(f"the trace holds for one size of a free axis only: {environment.replacements or names}")
+        raise RuntimeError(f"the trace is valid for one size of a free axis only: {environment.replacements or names}")
     traced.graph.eliminate_dead_code()
     return Trace(traced.graph, names)
 

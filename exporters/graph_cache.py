@@ -161,7 +161,7 @@ def _told(where: str, value: Any) -> object:
         held = [_told(where, each.cell_contents) for each in value.__closure__ or ()]
         at = value.__code__.co_firstlineno  # identified by its source, which may contain several lambdas
         return (value.__module__, value.__qualname__, at, held, _told(where, value.__defaults__))
-    raise TypeError(f"{where} is a {type(value).__name__}: graphs of it can't be kept")
+    raise TypeError(f"{where} is a {type(value).__name__}, which graphs can't be cached for")
 
 
 def _class(module: object) -> str:

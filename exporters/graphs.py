@@ -297,7 +297,7 @@ def _news_inputs(news: nn.Module) -> tuple[GraphInput, ...]:
         texts = (ids("title", news.words, TITLE_WORDS), ids("abstract", news.words, ABSTRACT_WORDS))
         elements = (ids("category", news.category.elements), ids("subcategory", news.subcategory.elements))
         return (*texts, *elements)
-    raise TypeError(f"no inputs are known of a news encoder {type(news).__name__}")
+    raise TypeError(f"the inputs are unknown of a news encoder {type(news).__name__}")
 
 
 def _from_states(model: nn.Module, states: Tensor, piece_mask: Tensor) -> Tensor:

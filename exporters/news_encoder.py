@@ -78,7 +78,7 @@ def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
             output_names=["vectors", "states"],
         )
     if exported is None:
-        raise RuntimeError("torch wrote no graph for the news encoder")
+        raise RuntimeError("torch exported no graph for the news encoder")
     return strip(exported.model_proto)
 
 

@@ -65,7 +65,7 @@ class ExportedModel:
         for role in get_args(ModelRole):
             if role == self.kind:
                 return cast(ModelRole, role)
-        raise ValueError(f"{self.architecture} ({self.kind}) is no ranker or recall model of a release")
+        raise ValueError(f"{self.architecture} ({self.kind}) is not a ranker or recall model of a release")
 
 
 def export_recall(model: nn.Module, cache: GraphCache | None = None) -> ExportedModel:

@@ -75,7 +75,7 @@ class _Draw:
 
     def quotas(self, given: GraphInput) -> Tensor:
         if self.members is None:
-            raise ValueError("quotas are drawn after membership")
+            raise ValueError("quotas must be drawn after membership")
         return self.members.sum(-1) / self.mask.sum(-1).clamp_min(1)[:, None]
 
     def click_rows(self, given: GraphInput) -> Tensor:

@@ -31,7 +31,7 @@ class GraphInput:
     def rows(self, sizes: Mapping[str, int]) -> int:
         """Return the number of rows that an index chooses from."""
         if self.indexes is None:
-            raise ValueError(f"input {self.name} holds float32, no row numbers")
+            raise ValueError(f"input {self.name} holds float32, not row numbers")
         return sizes[self.indexes] if isinstance(self.indexes, str) else self.indexes
 
 
@@ -55,10 +55,10 @@ class GraphSpec:
             raise ValueError(f"graph {self.purpose}: wrt needs with_gradients")
         for name in self.wrt:
             if name not in by_name or by_name[name].indexes is not None:
-                raise ValueError(f"graph {self.purpose}: wrt names {name}, which is no float32 input")
+                raise ValueError(f"graph {self.purpose}: wrt names {name}, which is not a float32 input")
         for each in self.inputs:
             if isinstance(each.indexes, str) and each.indexes not in self.free_axes:
-                raise ValueError(f"graph {self.purpose}: {each.name} indexes {each.indexes}, which is no free axis")
+                raise ValueError(f"graph {self.purpose}: {each.name} indexes {each.indexes}, which is not a free axis")
 
     @property
     def input_names(self) -> list[str]:

@@ -158,7 +158,7 @@ class Translator:
         """Return the value of a node; its broadcast may be deferred."""
         held = self.values[node]
         if not isinstance(held, Value):
-            raise TypeError(f"{node} holds {len(held)} values, one was expected")
+            raise TypeError(f"{node} holds {len(held)} values, expected one")
         return held
 
     def full(self, node: fx.Node) -> Value:
@@ -279,7 +279,7 @@ def translate(graph: fx.Graph, translator: Translator, inputs: Sequence[str], ru
         elif node.op == "output":
             return [translator.full(each) for each in node.args[0]]
         elif node.op != "call_function":
-            raise NotImplementedError(f"a model holds a tensor that is no parameter: {node.target}")
+            raise NotImplementedError(f"a model holds a tensor that is not a parameter: {node.target}")
         elif isinstance(node.meta["val"], torch.SymInt | int):
             continue  # sizes are read from shapes
         elif node.target not in rules:

@@ -88,7 +88,7 @@ def top_k(impressions: ArrayLike, labels: ArrayLike, scores: ArrayLike, k: int =
     ranked = _Ranked(impressions, labels, scores)
     keep = ranked.positives > 0
     if not keep.any():
-        raise ValueError("labels must hold a 1 in some impression")
+        raise ValueError("labels must contain a 1 in at least one impression")
     hits = ranked.hits(k)[keep]
     return TopMetrics(
         precision=float(hits.mean() / k),
@@ -128,7 +128,7 @@ class _Ranked:
 
     def require_both_classes(self) -> None:
         if not self.both_classes.any():
-            raise ValueError("labels must hold a 0 and a 1 in some impression")
+            raise ValueError("labels must contain a 0 and a 1 in at least one impression")
 
     def _sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
         return np.bincount(self._group, weights=values, minlength=len(self._sizes)).astype(np.float64)

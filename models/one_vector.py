@@ -49,7 +49,7 @@ class OneVectorModel(nn.Module, ABC):
 
 
 class CosineResidual(OneVectorModel):
-    """u = mean_j x_j + W branch(x): any one-vector model as a learnt correction of the mean click.
+    """u = mean_j x_j + W branch(x): any one-vector model as a learned correction of the mean click.
 
     Not in the papers. Their YoutubeNet, EBNR and SASRec have no weights at which the score is a cosine (ReLU, gates and
     norms stand between), so the paper's form is the unchanged branch here, and W [D, D] starts at zero. The score then

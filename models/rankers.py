@@ -27,7 +27,7 @@ class RankerSpec:
         model: `module:class` of the torch module.
         preset: `module:function` that takes D, the size of a news vector, and returns a ranker at its start.
         recurrent: training is unrolled over the clicks, so its graphs are larger.
-        always: small enough that every release carries it; the operator chooses among the others.
+        always: small enough to be in every release; the operator chooses among the others.
         views: the reader's views with a user tower each in the release; empty for rankers with one tower or none.
         groups: number of groups of readers, each with its own model; 0 without groups.
         news_over_words: architecture of the news model over words that can train together with this ranker and is
@@ -48,7 +48,7 @@ class RankerSpec:
         return cast("type[nn.Module]", pkgutil.resolve_name(self.model))
 
     def build(self, dim: int) -> nn.Module:
-        """Return one at its start, for news vectors of that size. Imports torch."""
+        """Return a ranker at its start, for news vectors of this size. Imports torch."""
         return cast("Callable[[int], nn.Module]", pkgutil.resolve_name(self.preset))(dim)
 
 
@@ -123,7 +123,7 @@ def release_name(choice: str) -> str:
     Raises ValueError that lists the choices for an unknown name.
     """
     if choice not in choices():
-        raise ValueError(f"no ranker is called {choice!r}; there are {', '.join(choices())}")
+        raise ValueError(f"no ranker is called {choice!r}; choose one of {', '.join(choices())}")
     return f"ranker.{choice}"
 
 

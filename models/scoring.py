@@ -61,7 +61,7 @@ class EndToEnd(nn.Module):
     def __init__(self, news: nn.Module, user: nn.Module) -> None:
         super().__init__()
         if not callable(getattr(user, "loss", None)):
-            raise ValueError(f"user must have a loss, got {type(user).__name__}")
+            raise ValueError(f"user must have a loss method, got {type(user).__name__}")
         self.news = news
         self.user = user
 
@@ -100,6 +100,6 @@ def _take(argument: str, vectors: Tensor, rows: Tensor) -> Tensor:
         return embedding(rows, vectors)
     except IndexError as outside:
         raise ValueError(
-            f"{argument} {list(rows.shape)} must be rows of {len(vectors)} news, got {int(rows.min())} to "
+            f"{argument} {list(rows.shape)} must be rows of {len(vectors)} articles, got {int(rows.min())} to "
             f"{int(rows.max())}"
         ) from outside

@@ -80,7 +80,7 @@ def split(t: Translator, node: FxNode) -> list[Value]:
 def piece(t: Translator, node: FxNode) -> Value:
     held: Value | list[Value] = t.values[node.args[0]]
     if isinstance(held, Value):
-        raise TypeError(f"{node.args[0]} holds one value, several were expected")
+        raise TypeError(f"{node.args[0]} holds one value, expected several")
     chosen: Value = held[node.args[1]]
     return chosen
 
@@ -191,7 +191,7 @@ def index(t: Translator, node: FxNode) -> Value:
     if len(given) == 1:
         numbers = indices[given[0]]
         if numbers.meta["val"].dtype == torch.bool:
-            raise NotImplementedError("a mask as index gives a size that depends on data")
+            raise NotImplementedError("indexing with a mask gives a size that depends on data")
         return t.emit("Gather", [value.name, t.full(numbers).name], shape_of(node), axis=given[0])
     return t.emit("GatherND", [value.name, _numbers(t, indices)], shape_of(node))
 

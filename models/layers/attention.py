@@ -112,7 +112,7 @@ class SelfAttention(nn.Module):
             raise ValueError(f"heads must divide the width, got {heads} heads for width {width}")
         if query.out_features != width or key.out_features != width:
             raise ValueError(
-                f"query, key and value must have one width, got {query.out_features}, {key.out_features}, {width}"
+                f"query, key and value must have the same width, got {query.out_features}, {key.out_features}, {width}"
             )
         self.query, self.key, self.value = query, key, value
         self.heads = heads
@@ -145,7 +145,7 @@ class SelfAttention(nn.Module):
     def _start_values(self) -> None:
         if self.value.in_features != self.value.out_features:
             raise ValueError(
-                f"an identity start needs input and output of one width, got {self.value.in_features} and "
+                f"an identity start needs equal input and output widths, got {self.value.in_features} and "
                 f"{self.value.out_features}"
             )
         nn.init.eye_(self.value.weight)

@@ -38,7 +38,7 @@ class MaskedGru(nn.Module):
         nn.init.zeros_(self.input.bias)
 
     def forward(self, x: Tensor, mask: Tensor, start: Tensor | None = None) -> Tensor:
-        """The state after the last real row.
+        """Return the state after the last real row.
 
         Args:
             x: rows, oldest first [b, H, Din].
@@ -73,7 +73,7 @@ def _real_first(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.library.custom_op("ownfeed::gru_last_state", mutates_args=())
 def last_state(x: Tensor, lengths: Tensor, input: Tensor, recurrent: Tensor, bias: Tensor, start: Tensor) -> Tensor:
-    """The GRU's state after row lengths - 1, computed by torch's own GRU.
+    """Return the GRU's state after row lengths - 1, computed by torch's own GRU.
 
     It has no gradients, and is one operator when traced.
 

@@ -215,7 +215,7 @@ class WordVectorNaml(nn.Module):
     ) -> Tensor:
         """Titles [n, L, E] and [n, L], abstracts [n, L2, E] and [n, L2], ids int64 [n], 0 for unknown -> [n, D].
 
-        An article of which nothing is known gives zeros.
+        An article without any known input gives zeros.
         """
         texts = ((self.title, word_vectors, word_mask), (self.abstract, abstract_vectors, abstract_mask))
         views = _views(texts, ((self.category, category), (self.subcategory, subcategory)))

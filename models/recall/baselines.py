@@ -22,7 +22,7 @@ from models.scoring import info_nce, inner_products
 class Ebnr(OneVectorModel):
     """u = the state after the newest click of a GRU 256 that reads the clicks from oldest to newest.
 
-    Padding keeps the state, so it may stand anywhere. Uncertain: Uni-FedRec reports no sizes; the original also trains
+    Padding keeps the state, so it may be anywhere. Uncertain: Uni-FedRec reports no sizes; the original also trains
     an article encoder on similar articles, which the fixed news vectors replace here, and weighs recent sessions more.
     Every coordinate of u lies in (-1, 1), as in any GRU state.
     """

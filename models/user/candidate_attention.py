@@ -1,4 +1,4 @@
-"""The small rankers: clicks weighed by how well they match each candidate, learnt (docs/decisions/029) or by cosine.
+"""The small rankers: clicks weighted by how well they match each candidate, learned (docs/decisions/029) or by cosine.
 
 The default ranker, `FeatureRanker`, adds features of a candidate besides its text.
 """
@@ -64,7 +64,7 @@ class CandidateAttention(nn.Module):
 
     @torch.no_grad()
     def cosine_start(self) -> None:
-        """Set M = 1 and beta = 3: the softmax-weighted cosine, as `CosineRanker`."""
+        """Set M = 1 and beta = 3: the softmax-weighted cosine, like `CosineRanker`."""
         nn.init.ones_(self.metric)
         self.beta.fill_(START_BETA)
         self.sharpness.fill_(START_SHARPNESS)

@@ -40,11 +40,11 @@ SILENT_SEC, SILENT_FOR_SEC = 2.0, 300.0
 class Background:
     """Runs a device's five threads, and one that watches its server if that is on the network.
 
-    They start once and stop promptly. Polls for a release, polls for a round and requests for candidates each have
-    independently drawn times, so that neither rhythm nor order links them to one device.
+    They start once and stop promptly. Polls for a release, polls for a round and requests for candidates are sent at
+    independently drawn times, so that neither their rhythm nor their order links them to one device.
 
-    Formal guarantees: these times are functions of the settings, of the draws and of what the server answered; they
-    depend on nothing that a reader does (tests/privacy/test_two_readers.py).
+    Formal guarantees: these times are functions of the settings, of the draws and of the server's answers; they don't
+    depend on anything that the reader does (tests/privacy/test_two_readers.py).
 
     Args:
         chance: source of the random times; cryptographic on a device.
@@ -93,7 +93,7 @@ class Background:
     def recalls(self) -> Iterator[float]:
         """Run requests for candidates; yields the seconds until the next.
 
-        If the server asks for a longer pause, it gets one.
+        A longer pause requested by the server is respected.
         """
         device, mean_sec = self._device, self._device.settings.performance.recall_poll_sec
         while device.parts.syncing.last_at is None:

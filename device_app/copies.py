@@ -28,13 +28,13 @@ class Copies:
 
     Formal guarantees:
     - a copy contains neither keys nor vectors of a round in progress (`database_copy.LEFT_OUT`);
-    - once a deletion is done, what the reader deleted is in no copy, nor in what a kill left of one that was being made
-      or restored (`deleting`);
+    - once a deletion is done, what the reader deleted is in no copy, nor in remains of one that a crash interrupted
+    while it was being made or restored (`deleting`);
     - the limits in a copy are at least those in effect at any time since it was made (`allow`), so that a device that
       continues from it charges at least what was spent (`privacy.restored_copy`);
     - the reader's choices, such as switching reports off, are carried into the copy (`choose`);
     - so are the key that this device trusts and the release in use (`trust`): a device that continues from the copy
-      accepts nothing signed by a key that was given up since, and no release that was left behind.
+      accepts nothing signed by a key that was given up since, and no older release.
 
     Args:
         databases: the device's own first.
@@ -92,7 +92,7 @@ class Copies:
 
     @contextmanager
     def deleting(self) -> Iterator[None]:
-        """Drop the copies, then run the block, which deletes; a later step makes new ones.
+        """Drop the copies before the block deletes data; a later step makes new copies.
 
         Raises StoreBroken.
         """
@@ -164,7 +164,8 @@ class Copies:
             self._trusted = rows
 
     def forget_drafts(self) -> None:
-        """Remove what a kill left of copies that were being made or restored. Raises StoreBroken."""
+        """Remove the remains of copies that a crash interrupted while they were being made or restored. Raises
+        StoreBroken."""
         for copy in self.copies:
             try:
                 copy.forget_drafts()

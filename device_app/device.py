@@ -1,4 +1,4 @@
-"""One reader's device: what its pages, its background loops and a fleet do with it, by part."""
+"""One reader's device: the interface for its pages, its background loops and a fleet, in parts."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Parts:
 
 
 class Reading:
-    """Pages and stories. Thread-safe, as all parts of a `Device`."""
+    """Pages and stories. Thread-safe, like all parts of a `Device`."""
 
     def __init__(self, parts: Parts, settings: FeedSettings, first_sync: Callable[[], None]) -> None:
         self._parts, self._stores, self._serving = parts, parts.stores, parts.serving
@@ -115,10 +115,10 @@ class Reading:
         self.more = parts.serving.more
 
     def feed(self, *, refresh: bool = False) -> Feed:
-        """Return the page in use, or a new one if requested or if it is too old.
+        """Return the current page, or a new one if requested or if it is too old.
 
-        What the reader does changes no page: see `offer`. Sends no request, unless this device has no list yet. Never
-        raises because the server is down or refuses.
+        Actions of the reader don't change a page; see `offer`. Sends no request, unless this device has no list yet.
+        Never raises because the server is down or refuses.
         """
         if self.preparing is not None:
             return self._serving.offline(NoRelease())
@@ -134,19 +134,19 @@ class Reading:
 
     @property
     def preparing(self) -> Preparation | None:
-        """What the reader's own server prepares before anything can be ranked; None if it can."""
+        """Return the progress of the reader's own server in preparing to rank; None if it is ready."""
         own = self._parts.own_server
         if own is not None and own.listed is None and not self.has_list():
             return Preparation()  # it has just been started
         return None if own is None else own.preparing
 
     def newest(self, limit: int) -> list[NewsCard]:
-        """Return the newest articles here, newest first, whatever the reader reads."""
+        """Return the newest articles on this device, newest first, independent of what the reader reads."""
         found = self._stores.articles.page(Selection(), limit)
         return self._stores.news.cards([place.id for place in found])
 
     def page(self, feed_id: str) -> Feed | None:
-        """Return one of the last hundred feeds as it was made, or None if it isn't stored."""
+        """Return one of the last hundred feeds unchanged, or None if it isn't stored."""
         return self._serving.page(feed_id)
 
     def page_path(self, feed_id: str | None) -> str:
@@ -198,12 +198,12 @@ class Reading:
         return self._stores.articles.other_sources(card)
 
     def has_list(self) -> bool:
-        """Return whether the default list is here."""
+        """Return whether the default list is on this device."""
         return self._serving.feed_context.default_list.known()
 
 
 class ReaderLibrary:
-    """What the reader has read, saved, reacted to and searched for, and the search of all that is here."""
+    """What the reader has read, saved, reacted to and searched for, and the search on this device."""
 
     def __init__(self, parts: Parts, whole_pool: WholePool) -> None:
         self._parts, self._stores, self._serving = parts, parts.stores, parts.serving
@@ -232,7 +232,7 @@ class ReaderLibrary:
         return self._stores.read_marks.undo(batch)
 
     def react(self, news_id: str, kind: ReactionKind) -> bool:
-        """Like, save or want less of a story, or take the same reaction back. Raises NewsNotHere.
+        """Like, save or want less of a story, or undo the same reaction. Raises NewsNotHere.
 
         Returns whether the reaction now holds.
         """
@@ -265,7 +265,7 @@ class ReaderLibrary:
     def delete_click(self, click_id: int) -> bool:
         """Delete one click permanently; False if there was none.
 
-        A report made from it stays in use until it is due.
+        A report made from it is still sent until the next one is due.
         """
         news_id = self._stores.clicks.news_of(click_id)
         with self._parts.copies.deleting():
@@ -296,7 +296,7 @@ class ReaderLibrary:
     def delete_search(self, search_id: int) -> bool:
         """Delete a saved search permanently; False if there was none.
 
-        A report made with it stays in use until it is due.
+        A report made with it is still sent until the next one is due.
         """
         with self._parts.copies.deleting():
             gone = self._stores.searches.delete(search_id)
@@ -354,18 +354,18 @@ class ReaderInterests:
         self._stores.fold()
 
     def stance(self, kind: StanceKind, name: str, stance: Stance | None) -> None:
-        """Follow or block a topic, section or publisher; None takes it back."""
+        """Follow or block a topic, section or publisher; None undoes it."""
         with self._parts.copies.deleting():
             self._stores.stances.set(kind, name, stance, self._clock())
         self._stores.fold()
         self._serving.changed()
 
     def wants_rare_first(self) -> bool:
-        """Return whether publishers that publish rarely get a lift."""
+        """Return whether stories of rare publishers are ranked higher."""
         return self._serving.feed_context.rare.on()
 
     def rare_first(self, wanted: bool) -> None:
-        """Lift publishers that publish rarely, or don't."""
+        """Switch on or off whether stories of rare publishers are ranked higher."""
         with self._parts.choosing():
             self._stores.preferences.set(RARE_FIRST, wanted)
         self._serving.changed()
@@ -387,7 +387,7 @@ class ReaderInterests:
 
 
 class ReaderPrivacy:
-    """What left the device, the switches that decide what may, and the reader's data as a whole."""
+    """What left the device, the switches that control it, and the reader's data as a whole."""
 
     def __init__(self, parts: Parts, settings: DeviceSettings, lists: HeldLists) -> None:
         self._parts, self._stores, self._serving = parts, parts.stores, parts.serving
@@ -427,8 +427,8 @@ class ReaderPrivacy:
     def change(self, **changes: Any) -> PrivacySettings:
         """Change and store switches.
 
-        Changing the limit of a report's cost, or whether searches enter it, has the report drawn again. Raises
-        pydantic's ValidationError, which names the field and its limit.
+        Changing the limit of a report's cost, or whether searches influence it, makes the next report a fresh draw.
+        Raises pydantic's ValidationError, which names the field and its limit.
         """
         before = self._parts.policy.own
         settings = before.with_overrides(changes)
@@ -453,8 +453,9 @@ class ReaderPrivacy:
     def erase(self) -> None:
         """Delete everything about the reader except the privacy and picture switches.
 
-        What is switched off must stay off. Also kept are the ledger's totals and the releases (see Database.erase), and
-        how often something left today without cost. Copies, and damaged databases kept aside, are deleted.
+        The switches are kept so that what is switched off stays off. The ledger's totals, the releases (see
+        Database.erase) and today's counts of messages without cost are kept, too. Copies, and damaged databases kept
+        aside, are deleted.
         """
         switches, left = self._stores.preferences.get(PRIVACY_CHANGES), left_so_far(self._stores, self._parts.ledger)
         with self._parts.copies.deleting(), self._serving.erasing(), self._lists.still():
@@ -487,7 +488,7 @@ class Device:
         )  # fmt: skip
 
     def training(self) -> TrainingView:
-        """Return the training page as the background last saw it; sends no request."""
+        """Return the training page from the last background check; sends no request."""
         parts, paused = self.parts, self.training_paused()
         return training_view(parts.trainer, self._stores, self.release(), parts.policy.own, parts.ledger, paused=paused)
 
@@ -560,7 +561,7 @@ class Device:
             return True
 
     def recall_step(self) -> float | None:
-        """Run one background request for candidates; it needs no action of the reader.
+        """Run one background request for candidates, independent of the reader's actions.
 
         Returns how many seconds the server asks to wait, or None. Raises NoRelease or ReleaseRefused.
         """

@@ -1,7 +1,7 @@
 """The device's errors, as a tree.
 
 DeviceError
-├── BackendUnreachable      nothing answered; the last feed still serves
+├── BackendUnreachable      nothing answered; the last feed is still shown
 ├── BackendRefused          a problem+json came back; carries the Problem
 ├── AnswerMalformed         the answer is not what the protocol declares
 ├── ReleaseRefused          signature, hash or shape of a release is wrong; the previous one stays in use
@@ -19,7 +19,7 @@ DeviceError
 ├── NewsNotHere             no such article on this device
 ├── ProfileInUse            another process has this profile open
 ├── ExportRefused           a file can't be imported; names the field and its limit; nothing was written
-├── NothingDamaged          restoring a copy was requested, but nothing is lost or damaged
+├── NothingDamaged          restoring a copy was requested, but no database is lost or damaged
 ├── SettingsRefused         the settings file can't be read or trusted, or has an unknown name
 └── StoreBroken             the device's database can't be opened or is of a newer version
     └── StoreDamaged        ... because it is lost, empty or damaged; says what can be done
@@ -146,7 +146,7 @@ class NotEligible(DeviceError):
 
 
 class SumAborted(DeviceError):
-    """This device leaves a secure aggregation; what it has revealed so far unmasks nothing."""
+    """This device leaves a secure aggregation; what it has revealed so far can't unmask anything."""
 
     def __init__(self, round_id: str, why: str) -> None:
         super().__init__(f"This device left the secure sum of {round_id}: {why}.")

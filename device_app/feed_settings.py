@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class FeedSettings(BaseModel):
-    """Weights and limits of the local ranking, which all happens on the device."""
+    """Weights and limits of the ranking on the device."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

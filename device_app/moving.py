@@ -1,6 +1,6 @@
 """Imports what another device of the same reader exported.
 
-That is what was read, reacted to and saved, and the charges for it.
+An export has what was read, reacted to and saved, and the privacy charges.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Moving:
     Args:
         set_privacy: changes and stores switches.
         changed: is called when the data that feeds are made from has changed.
-        keeps_switches: whether the reader's switches stay whatever a file says. A device with own feeds keeps them,
+        keeps_switches: whether the reader's switches stay unchanged regardless of the file. A device with own feeds
+        keeps them,
             since nothing may leave it (`composition.NOTHING_LEAVES`).
     """
 
@@ -57,13 +58,13 @@ class Moving:
     def take_over(self, content: bytes, *, used: bool, settings: bool) -> None:
         """Import an export completely or not at all; the newer of two conflicting choices wins.
 
-        If the device is killed while searches are being written, it writes them when it opens again. used: the other
-        device may have been used since the export, so everything it may have spent is charged here too. settings: its
-        switches and sections apply here from now on; with keeps_switches, only its sections.
+        If the device stops while searches are being written, it writes them when it is opened again. used: the other
+        device may have been used since the export, so everything it may have spent is charged here too. settings: the
+        other device's switches and sections apply here from now on; with keeps_switches, only its sections.
 
-        Displays and clicks made until now enter no further count, and no round opened before now is joined, because the
-        other device may have taken part. What was deleted here but not there comes back. The log of requests, which
-        describes what left the other device, isn't imported.
+        Displays and clicks made until now are excluded from further counts, and no round opened before now is joined,
+        because the other device may have taken part. What was deleted here but not there comes back. The log of
+        requests, which describes what left the other device, isn't imported.
 
         Formal guarantees: those of `moved_charges`. Existing copies are dropped: restoring one would lose the imported
         charges.

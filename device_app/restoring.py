@@ -51,8 +51,9 @@ class Replaced:
 def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
     """Replace each lost or damaged database with its last copy; intact ones stay.
 
-    Nothing is charged here: the copy is marked as one, and opening the profile next charges for it
-    (`privacy.restored_copy`). A kill leaves the profile as it was, or a missing database, with which it doesn't start.
+    Nothing is charged here: the copy is marked as one, and the next opening of the profile charges for it
+    (`privacy.restored_copy`). A crash leaves the profile unchanged, or without a database, in which case it refuses to
+    start.
 
     Raises NothingDamaged if both are intact, and ProfileInUse. Raises StoreBroken, without changing anything, if there
     is no copy, it is damaged, or the clock shows an earlier time than the copy.
@@ -67,7 +68,7 @@ def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, .
             if now < mark.at:
                 raise StoreBroken(
                     DatabaseCopy(database).path,
-                    f"the copy is of {mark.at:%Y-%m-%d %H:%M} UTC, and this machine's clock says "
+                    f"the copy is from {mark.at:%Y-%m-%d %H:%M} UTC, but this machine's clock says "
                     f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC; set the clock first",
                 )
         return tuple(
@@ -81,7 +82,7 @@ def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, .
 def start_anew(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
     """Replace each lost or damaged database with an empty one; intact ones stay.
 
-    What it contained, including the ledger of what was spent, is lost to the device. The damaged file and its copy are
+    The device then lacks everything it contained, including the ledger. The damaged file and its copy are
     kept aside. Does nothing for a new profile. Raises StoreBroken, ProfileInUse.
     """
     lock = ProfileLock(settings.home)

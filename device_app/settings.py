@@ -2,8 +2,8 @@
 
 Privacy settings are described in `privacy.settings`, feed settings in `feed_settings`, the others here. Values come
 from the environment (`OWNFEED_DEVICE_PRIVACY__MODE=none`) or from `ownfeed.toml` ([device], [device.privacy]; the file
-in the working directory, or the one that OWNFEED_CONFIG names). The environment takes precedence, and what the reader
-sets on the pages is stored and takes precedence over both.
+in the working directory, or the one that OWNFEED_CONFIG names). The environment takes precedence, and settings made on
+the pages are stored and take precedence over both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ADDRESS = TypeAdapter(HttpUrl)
 
 
 class PerformanceSettings(BaseModel):
-    """How much work is done and how often; can't change what is sent about the reader."""
+    """How much work is done and how often; these settings can't change what is sent about the reader."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -96,7 +96,7 @@ class PerformanceSettings(BaseModel):
 
 
 class DeviceSettings(FileSettings):
-    """One reader's device app."""
+    """Settings of one reader's device app."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -158,14 +158,15 @@ class DeviceSettings(FileSettings):
             port, why = None, "a query, a fragment or a blank"
         if not port:
             raise PydanticCustomError(
-                "address", "{value} is no address ({why}): a host is a name or an address, a port from 1 to 65,535",
+                "address", "{value} is not an address ({why}): expected a host name or IP address and a port "
+                "from 1 to 65,535",
                 {"value": repr(value), "why": why},
             )  # fmt: skip
         return value
 
     @property
     def pinned_key(self) -> bytes | None:
-        """The reader's choice of `backend_key` as bytes, or None."""
+        """The setting `backend_key` as bytes, or None."""
         return bytes.fromhex(self.backend_key) if self.backend_key else None
 
     @property

@@ -86,7 +86,7 @@ class DeviceStores:
         self.pictures = PictureStore(self.database, self.preferences)
 
     def check(self) -> None:
-        """Check every page of both files, and read what no server can restore. Raises StoreDamaged."""
+        """Check every page of both files, and read the rows that no server can restore. Raises StoreDamaged."""
         self.database.check()
         self.check_rows()
         searches = self.search_database.known()
@@ -94,7 +94,7 @@ class DeviceStores:
             searches.check()
 
     def check_rows(self) -> None:
-        """Read what no server can restore: the release, choices, what was spent.
+        """Read the rows that no server can restore: the release, choices, and the ledger.
 
         Raises StoreDamaged.
         """

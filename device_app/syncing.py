@@ -85,7 +85,7 @@ class Syncing:
         """Run the first step of this run, or wait for it; return False if it was done.
 
         Raises what `step` raises. A failed step is not retried here but in the background, at its own pace, so that no
-        request shows that a reader opened a page in vain. After an erase there is no list, so a step is made.
+        request shows that a reader tried to open a page. After an erase there is no list, so a step is made.
         """
         with self._lock:
             if self._failed is not None:
@@ -121,8 +121,8 @@ class Syncing:
     def take_pictures(self) -> None:
         """Fetch the publishers' pictures after a successful step.
 
-        This is separate, so that bad or missing pictures delay nothing else. Failures are only logged, since pages have
-        drawn pictures too: earlier pictures stay, and the next step continues.
+        This is separate, so that bad or missing pictures don't delay anything else. Failures are only logged, since
+        pages have drawn pictures too: earlier pictures stay, and the next step continues.
         """
         with self._pictures_lock:
             try:

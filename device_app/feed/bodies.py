@@ -57,7 +57,7 @@ class Bodies:
     """Fetches the texts of one list at a time, always all ids of an answer in one request.
 
     Whether and when a list is fetched depends only on the lists, which the server made, and not on what the reader
-    opens. The one exception is mode `broadcast`: this device finds articles by itself there, and fetches a text when
+    opens. The one exception is mode `broadcast`, in which this device finds articles by itself, and fetches a text when
     the reader opens it, together with a whole block of the pool (see `privacy.requests.seal_block`).
     """
 

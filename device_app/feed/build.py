@@ -132,7 +132,7 @@ def _of_the_page(page: RankedPage, left_out: int) -> str | None:
 class RankedPage:
     """A page's items in order, with their cards and vectors (shown).
 
-    popularity [n] is what was known of each. all_seen: whether the reader saw every one of them before.
+    popularity [n] is the known popularity of each. all_seen: whether the reader has seen all of them before.
     """
 
     items: tuple[FeedItem, ...]

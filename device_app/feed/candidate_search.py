@@ -1,8 +1,8 @@
 """Finds a page's candidates on this device.
 
-They come from the last answer to a report, the copy of the pool, and the default list. The copy counts wherever it is
-here: a noisy report's answer may hold hardly any of what the reader reads, and searching the copy sends nothing.
-There is no index: the codes of the copy are scanned whole (`broadcast.py`).
+They come from the last answer to a report, the copy of the pool, and the default list. The copy is used whenever this
+device has one: the answer to a noisy report may contain hardly anything that the reader would read, and searching the
+copy sends nothing. There is no index: all codes of the copy are scanned (`broadcast.py`).
 """
 
 from __future__ import annotations
@@ -73,10 +73,9 @@ class Recall:
         clicks: NDArray[np.float32],
         watch: Stopwatch,
     ) -> Found:
-        """Return candidates for the reader's interests: what the first step that applies finds.
+        """Return candidates for the reader's interests, from the first applicable source.
 
-        A page for the reader also gets what is in this device's copy of the pool, if there is one. clicks [H, D] are
-        the recent clicks.
+        If this device has a copy of the pool, candidates from it are added. clicks [H, D] are the recent clicks.
         """
         search = _Search(models, len(clicks), self._of_own_pool(models, clicks, watch))
         found = (

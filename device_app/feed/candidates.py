@@ -1,7 +1,7 @@
 """Candidates and cards as columns (arrays), so that the feed needs no loop over them.
 
-Columns hold what a feed is ordered by besides vectors: ids, topics, sections, publishers, times and weights. The rows
-of known cards are cached, because answers mostly repeat cards and hashing their text is most of the work.
+Columns hold the attributes other than vectors that order a feed: ids, topics, sections, publishers, times and weights.
+The rows of known cards are cached, because answers mostly repeat cards and hashing their text is most of the work.
 """
 
 from __future__ import annotations
@@ -175,13 +175,13 @@ class Candidates:
     def unit_vectors(self) -> NDArray[np.float32]:
         """Vectors of length 1 (or 0), [n, D].
 
-        Use only where all rows are needed: this is most of a feed's data.
+        Use it only if all rows are needed: vectors are most of a feed's data.
         """
         return unit(self.vectors)
 
     @cached_property
     def kinship_floor(self) -> float | None:
-        """The cosine that random pairs of these hardly ever have (protocol.similarity)."""
+        """The cosine that random pairs of these candidates hardly ever reach (protocol.similarity)."""
         return kinship_floor(self.vectors)
 
     def named(self, column: Codes, names: Iterable[str]) -> NDArray[np.bool_]:
@@ -212,7 +212,7 @@ def candidates_of(answer: RecallAnswer, dimensions: int, columns: CardColumns) -
 
 
 def together(first: Candidates, second: Candidates) -> Candidates:
-    """Return both without duplicates, `first` first; leaves `second` out if its encoder differs."""
+    """Return both without duplicates, `first` first; `second` is ignored if its encoder differs."""
     if not len(second) or second.encoder != first.encoder:
         return first
     if not len(first):

@@ -64,7 +64,7 @@ class Share:
         return Share(self.rows[rows], self.least)
 
     def beside(self, taken: Sequence[int]) -> Share:
-        """Return what is left to fill once these rows are placed."""
+        """Return the remaining share after these rows are placed."""
         return Share(self.rows, max(0, self.least - int(np.count_nonzero(self.rows[list(taken)]))))
 
 
@@ -80,9 +80,9 @@ def diversified(
     """Return the picked rows, best first, by maximal marginal relevance.
 
     Each step picks the highest (1 - variety) * score - variety * similarity to the rows picked so far. scores [n] and
-    vectors [n, D] describe the candidates. Similarity is the highest cosine; scores are put on its scale by SPREADS.
-    Shares are filled first, in order, then the rest. Fewer than `count` rows come back if caps or candidates run out.
-    Ties go to the better score.
+    vectors [n, D] describe the candidates. Similarity is the highest cosine; scores are converted to its scale by
+    SPREADS. Shares are filled first, in order, then the rest. Fewer than `count` rows come back if caps or candidates
+    run out. Ties go to the better score.
     """
     ranked = np.argsort(-scores, kind="stable")
     within = np.ones(len(ranked), dtype=bool)

@@ -1,6 +1,6 @@
 """Filters for articles that a feed leaves out.
 
-The reader rules articles out by blocking names, muting interests or marking them 'not interested'. Duplicates, which
+The reader excludes articles by blocking names, muting interests or marking them 'not interested'. Duplicates, which
 cover the same story or headline again, are left out too.
 """
 
@@ -17,7 +17,7 @@ MUTED_COSINE = 0.6
 
 
 def allowed(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
-    """Return True for articles that the reader neither ruled out nor read, [n]."""
+    """Return True for articles that the reader has neither excluded nor read, [n]."""
     ruled_out = candidates.named(candidates.ids, user_preferences.read | user_preferences.disliked_ids)
     return not_hidden(candidates, user_preferences) & ~ruled_out
 

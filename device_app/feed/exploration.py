@@ -1,4 +1,4 @@
-"""Divides a page between the reader's interests and places that the profile doesn't decide.
+"""Divides a page between the reader's interests and places that don't depend on the profile.
 
 Fresh places show recent articles drawn without the profile; explore places show sections the reader rarely opens.
 `PageShares` guarantees a minimum to what the reader picked and reads, and limits the rest. Scores alone don't keep
@@ -38,8 +38,8 @@ def fresh_rows(
 ) -> list[int]:
     """Return rows of the last hours, drawn at random from the newest.
 
-    Each comes from another section while there are some. free [n]: the rows that may be taken. Beyond `free`, the draw
-    doesn't depend on the reader.
+    They come from different sections if possible. free [n]: the rows that may be used. The draw depends on the reader
+    only through `free`.
     """
     age = age_hours(candidates, now)
     recent = np.flatnonzero(free & (age <= settings.fresh_hours))
@@ -96,10 +96,10 @@ def _lots(chance: random.Random, names: Iterable[str]) -> dict[str, float]:
 class PageShares:
     """Minimum shares and caps of one page.
 
-    topics, sections and chosen are the shares of topics and sections that are read, and of sections picked at the first
-    visit. limits [n] caps each candidate's section: half of the page for one that the reader picked, follows or reads,
-    section_share for others. column_topic caps one topic among the personal places. unwanted counts, by topic, stories
-    the reader wants less of.
+    topics, sections and chosen are the shares of topics and sections that the reader reads, and of sections picked at
+    the first visit. limits [n] caps each candidate's section: half of the page for one that the reader picked, follows
+    or reads, section_share for others. column_topic caps one topic among the personal places. unwanted counts, by
+    topic, stories the reader wants less of.
     """
 
     topics: dict[int, Share]
@@ -137,7 +137,7 @@ class PageShares:
 
     @property
     def outermost(self) -> tuple[Share, ...]:
-        """Shares that don't contain each other, except that picked sections may also be read."""
+        """The shares that are not contained in another one; only picked sections may overlap with read ones."""
         return (*self.sections.values(), *(() if self.chosen is None else (self.chosen,)))
 
     @property
@@ -146,13 +146,14 @@ class PageShares:
         return (*self.topics.values(), *self.outermost)
 
     def caps(self, topic_limit: int, taken: Sequence[int], places: int) -> tuple[Cap, ...]:
-        """Return the caps on topics, sections and picked sections for `places` personal places beside these rows.
+        """Return the caps on topics, sections and picked sections for `places` further personal places.
 
-        A topic may have `topic_limit` places, or its share if that is more, minus one for each of its stories that the
-        reader wants less of, but at least one: hiding a topic completely is a separate choice. Without that deduction,
-        a section that the reader reads would fill its share with stories the reader keeps dismissing. A section may
-        have its limit, and all picked sections together half of the page. The personal places, which a reader sees as
-        one column, are capped too: `column_topic` of one topic, and half of one section.
+        taken: rows that are already placed. A topic may have `topic_limit` places, or its share if that is more, minus
+        one for each of its stories that the reader wants less of, but at least one: hiding a topic completely is a
+        separate choice. Without that deduction, a section that the reader reads would fill its share with stories the
+        reader keeps dismissing. A section may have its limit, and all picked sections together half of the page. The
+        personal places, which a reader sees as one column, are capped too: `column_topic` of one topic, and half of one
+        section.
         """
         topics, sections = self.candidates.topics, self.candidates.sections
         of_topics = {code: share.least for code, share in self.topics.items() if share.least > topic_limit}

@@ -42,9 +42,9 @@ def feature_context_at(
 ) -> FeatureContext:
     """Return the feature context at a given time, with the clicks made until then.
 
-    It holds sections, topics and recency. Training asks for past times. popularity [n] is what was known at that time,
-    which is stored with the impression: today's popularity would leak later clicks into training. None means that
-    nothing was counted.
+    It holds sections, topics and recency. Training uses past times. popularity [n] is what was known at that time,
+    which is stored with the impression: today's popularity would leak later clicks into training. None means that there
+    are no counts.
     """
     return FeatureContext(
         sections=candidates.sections,

@@ -35,8 +35,8 @@ PREFERENCE = "list/"
 class HeldList:
     """A list in the order in which it was made.
 
-    new: how many stories it would add if it were made now. came: ids of its stories that reached this device after the
-    previous list was made; empty for a first list.
+    new: how many stories would be added if it were made now. came: ids of its stories that reached this device after
+    the previous list was made; empty for a first list.
     """
 
     made_at: datetime
@@ -94,9 +94,9 @@ class HeldLists:
             yield
 
     def hold_ids(self, name: str, ids: Sequence[str], *, whole: bool = True) -> HeldIds:
-        """Return the list in use, or `ids` if there is none or it is empty or too old.
+        """Return the stored list, or `ids` if there is none or it is empty or too old.
 
-        ids: what the list would be now. whole: False if it lacks stories that are about to return; then it isn't
+        ids: the list as it would be made now. whole: False if it lacks stories that are about to return; then it isn't
         stored. A list whose stories were erased meanwhile isn't stored either. Raises ValueError for an invalid name.
         """
         if not re.fullmatch(NAME_FORM, name):
@@ -115,10 +115,10 @@ class HeldLists:
         return frozenset() if held.before is None else came_since(held.before, cards, self._news, self._longest)
 
     def hold(self, name: str, listed: Sequence[NewsCard], *, whole: bool = True) -> HeldList:
-        """Return the list in use with its cards, as `hold_ids`; for lists that are short.
+        """Return the stored list with its cards, like `hold_ids`; for short lists.
 
-        listed: what the list would be now. A story that was hidden meanwhile keeps its place; one that is no longer on
-        this device is left out.
+        listed: the list as it would be made now. A story that was hidden meanwhile keeps its place; one that is no
+        longer on this device is left out.
         """
         held = self.hold_ids(name, [card.id for card in listed], whole=whole)
         here = {card.id: card for card in listed}
@@ -131,9 +131,9 @@ class HeldLists:
     def hold_found(
         self, words: str, found: Sequence[str], part: FoundPart = "found", *, whole: bool = True
     ) -> HeldResults:
-        """Return the results in use, or `found` if there are none or they are too old.
+        """Return the stored results, or `found` if there are none or they are too old.
 
-        found: what the query finds now. whole: see `hold`.
+        found: the current results of the query. whole: see `hold`.
         """
         key = self._hash(words, part)
         with self._lock:

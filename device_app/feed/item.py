@@ -58,10 +58,10 @@ class FeedItem:
 class Feed:
     """A built feed, saved before it is shown.
 
-    fresh counts the items of the last fresh_hours, whichever slot they are in: how much room news have that nobody has
-    opened yet. device_ms and server_ms: milliseconds by stage (server_timing); recalled counts the candidates it was
-    chosen from, left_out those of them and of the default list that its reader has opened or hides.
-    Items with slot 'more' were added at its end; complete: there are no more to add.
+    fresh counts the items from the last fresh_hours, in any slot. device_ms and server_ms: milliseconds by stage
+    (server_timing); recalled counts the candidates it was chosen from, left_out those of them and of the default list
+    that the reader has opened or hides. Items with slot 'more' were added at its end; complete: there are no more to
+    add.
     """
 
     feed_id: str
@@ -98,8 +98,8 @@ class Article:
     """An opened story. pieces is empty if its text isn't on this device.
 
     No request ever asks for one text alone. pieces: the text, checked (`protocol.bodies`). ending: how it ends.
-    'teaser': the publisher's feed gives only this much, or only the abstract. 'cut': the text goes on, but was cut
-    before it was sent. 'absent': the text isn't on this device.
+    'teaser': the publisher's feed contains no more than this, or only the abstract. 'cut': the text goes on, but was
+    cut before it was sent. 'absent': the text isn't on this device.
     """
 
     card: NewsCard

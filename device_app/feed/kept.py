@@ -69,7 +69,7 @@ class KeptFeeds:
         return whole
 
     def grow(self, feed: Feed, added: Candidates, popularity: NDArray[np.float64], at: datetime) -> Feed:
-        """Store a feed with items added at its end, as `save` does.
+        """Store a feed with items added at its end, like `save`.
 
         Does nothing if the feed is no longer stored.
         """
@@ -92,7 +92,7 @@ class KeptFeeds:
         return _read(self._feeds.get(feed_id))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:
-        """Return the ids of the feeds made before and after a stored one."""
+        """Return the ids of the feeds made directly before and after a stored one."""
         return self._feeds.beside(feed_id)
 
     def forget_clicks(self, news_ids: Collection[str]) -> None:

@@ -19,8 +19,8 @@ LONGEST = 150
 def grown(feed_context: FeedContext, models: ServingModels, feed: Feed) -> Feed:
     """Return the feed extended by the next best stories and stored.
 
-    Complete if there are no more. The stories are found and ranked like those of a page, and also from an answer to
-    a blank report; no request is sent.
+    The feed is complete if there are no more. Stories are found and ranked like those of a page, also from the answer
+    to a blank report; no request is sent.
     """
     if feed.complete:
         return feed

@@ -21,8 +21,9 @@ class Offer:
     """Why a new page would differ from this one, and which pages come before and after it.
 
     new: stories that reached this device since the page was made and that the reader may want. read: stories read
-    since. changed: the reader liked, dismissed, followed, hid or switched something since. ranked: another release
-    ranks now. before and after are ids of stored feeds, or None; nothing is offered on a page that has a later one.
+    since. changed: the reader has liked, dismissed, followed, hidden or switched something since. ranked: another
+    release is in use now. before and after are ids of stored feeds, or None; nothing is offered on a page that has a
+    later one.
     came: ids of stories in this page that reached this device since the previous page was made.
     """
 

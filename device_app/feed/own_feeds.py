@@ -56,7 +56,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class Which:
-    """What a list is of: one feed, one folder, or (neither) everything."""
+    """The subject of a list: one feed, one folder, or, with neither, everything."""
 
     feed: str | None = None
     folder: str | None = None
@@ -66,8 +66,9 @@ class Which:
 class StoryPage:
     """One page of a list, newest first.
 
-    line: the feed that the list is of. titles: the reader's names of feeds, by publisher. newest: the first place of
-    the whole list. hidden: how many stories a mute rule leaves out. after: the place of the last story, if more follow.
+    line: the feed whose stories are listed. titles: the reader's names of feeds, by publisher. newest: the first place
+    of the whole list. hidden: how many stories a mute rule leaves out. after: the place of the last story, if more
+    follow.
     """
 
     places: tuple[Place, ...]
@@ -88,7 +89,7 @@ class OwnFeeds:
         self._stores, self._clock = stores, clock
 
     def overview(self) -> Overview:
-        """Return all folders and feeds. A publisher that the directory doesn't list stands at top level."""
+        """Return all folders and feeds. A publisher that isn't in the list of feeds is at top level."""
         folders: dict[str, list[FeedLine]] = {"": []}
         for line in self._lines():
             folders.setdefault(line.feed.folder, []).append(line)
@@ -109,7 +110,7 @@ class OwnFeeds:
     ) -> StoryPage:
         """Return a page of a list; after: the last place of the page before. hidden: also what a mute rule hides.
 
-        since: only unread stories, and those read since this time, so that none vanishes while the list is in use.
+        since: only unread stories and those read since this time, so that none vanishes while the reader uses the list.
         """
         everything = self.selection(which)
         listed = Selection(everything.publishers, hidden, since)
@@ -141,7 +142,7 @@ class OwnFeeds:
         )
 
     def selection(self, which: Which) -> Selection:
-        """Return the articles that a list is of."""
+        """Return the articles of a list."""
         if which.feed is not None:
             return Selection((which.feed,))
         if which.folder is None:

@@ -38,7 +38,7 @@ def developing_groups(
 ) -> list[list[int]]:
     """Return the rows of the best stories with two or more free reports, newest first.
 
-    Each story gives at most three reports. A story's score is the mean of its two best reports; ties go by name.
+    Each story has at most three reports. A story's score is the mean of its two best reports; ties go by name.
     Reports that share only the story's name with its best report are left out.
     """
     rows = np.flatnonzero(free & (candidates.stories != NO_STORY))

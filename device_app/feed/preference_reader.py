@@ -1,6 +1,6 @@
 """Reads from the store what ranking needs to know about the reader.
 
-That is clicks, reactions, stances and choices.
+These are clicks, reactions, stances and choices.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class PreferenceReader:
         return PreferenceInputs(active[-CLICKS_LIMIT:], muted, kept)
 
     def user_preferences(self, reading: PreferenceInputs, encoder: str, dimensions: int) -> UserPreferences:
-        """Return everything that the feed weighs; the interests of clicks are not labelled yet."""
+        """Return everything about the reader that ranking uses; the interests of clicks are not labelled yet."""
         reactions = self._feedback.reactions()
         disliked = [one.news_id for one in reactions if one.kind == "less"]
         liked = [one.news_id for one in reactions if one.kind == "like"][:REACTIONS_LIMIT]

@@ -1,4 +1,4 @@
-"""Lifts the stories of publishers that publish rarely, so that a weekly essay isn't buried by a wire service."""
+"""Ranks stories of rare publishers higher, so that a weekly essay isn't buried by a news agency."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HALF_LIFE_HOURS = 168.0
 
 
 class RareFeeds:
-    """Knows from the pool's copy how often each publisher publishes."""
+    """Computes from the pool's copy how often each publisher publishes."""
 
     def __init__(self, articles: Articles, pool: PoolStore, preferences: Preferences) -> None:
         self._articles, self._pool, self._preferences = articles, pool, preferences
@@ -29,9 +29,10 @@ class RareFeeds:
         return self._preferences.get(RARE_FIRST) is not False
 
     def of(self, candidates: Candidates, now: datetime) -> NDArray[np.float64]:
-        """Return 0 to 1 by how rarely the publisher publishes, halved for each week of the story's age, [n].
+        """Return a value from 0 to 1, higher for rarer publishers, halved for each week of the story's age, [n].
 
-        Zeros if the reader switched it off, or without a copy of the pool: a list of the best says nothing of rates.
+        All are 0 if the reader switched this off, or without a copy of the pool, since shorter lists don't show how
+        often publishers publish.
         """
         if not self.on() or self._pool.current() is None:
             return np.zeros(len(candidates))

@@ -25,7 +25,7 @@ class RecallStep:
     """Sends reports; the only caller of `/v1/recall`.
 
     Formal guarantees: whether a step sends a report, and whether it then requests the texts of the answer's whole list,
-    depends only on the settings, the release and the server's answers. What the reader did enters the report alone,
+    depends only on the settings, the release and the server's answers. The reader's actions influence only the report,
     within what the ledger has charged for it (`privacy.sealed_reports`).
     """
 
@@ -48,7 +48,7 @@ class RecallStep:
         self._clock = clock
 
     def step(self) -> float | None:
-        """Send the report that is due, or the one in use again, and store the answer for the pages.
+        """Send the report that is due, or the current one again, and store the answer for the pages.
 
         Returns how many seconds the server asks to wait, or None. Failures are stored for the pages to show. Raises
         NoRelease or ReleaseRefused.

@@ -1,4 +1,4 @@
-"""Adjusts local scores: fit plus small terms, in units of the fit's standard deviation."""
+"""Adjusts local scores: the ranker's score (fit) plus small terms, in units of its standard deviation."""
 
 from __future__ import annotations
 
@@ -88,11 +88,12 @@ def adjusted(
 ) -> ScoreTerms:
     """Return the terms of the scores: fit, recency, popularity, weights, names and reactions.
 
-    Their sum is the score; articles seen before get less. fit [n] is the ranker's scores, which are standardised.
-    weighed holds what each of the ranker's own features contributes, [n] by name (`Ranker.contributions`): those terms
-    are part of the fit and are not counted twice. popularity [n] lies between -1 and 1 (`feed.lists`); None if unknown.
-    times_seen [n] counts the feeds in which the reader saw each without opening it: the first costs seen_penalty, three
-    cost twice that. None: no article was seen. rare [n]: 0 to 1 (`feed.rare`); None: no lift.
+    Their sum is the score; articles seen before get a lower one. fit [n] is the ranker's scores, which are
+    standardised. weighed holds what each of the ranker's own features contributes, [n] by name
+    (`Ranker.contributions`): those terms are part of the fit and are not counted twice. popularity [n] lies between -1
+    and 1 (`feed.lists`); None if unknown. times_seen [n] counts the feeds in which the reader saw each without opening
+    it: one costs seen_penalty, three cost twice that. None: no article was seen. rare [n]: 0 to 1 (`feed.rare`);
+    None: no lift.
 
     Without clicks, the fit consists of the features alone and its small spread would exaggerate them, so a typical
     spread is used.
@@ -156,10 +157,10 @@ def chosen(candidates: Candidates, user_preferences: UserPreferences, blend_read
 
 
 def reacted(candidates: Candidates, user_preferences: UserPreferences, reach: int) -> NDArray[np.float64]:
-    """Return the pull of liked articles minus that of disliked ones, each between 0 and 1, [n].
+    """Return the effect of liked articles minus that of disliked ones, each between 0 and 1, [n].
 
-    A reaction affects only the `reach` most similar candidates, weighted by cosine, so that it moves few cards whatever
-    its subject. "Less" affects one, because the dismissed card itself is gone as well.
+    A reaction affects only the `reach` most similar candidates, weighted by cosine, so that it moves few cards
+    regardless of its subject. "Less" affects one more card besides the dismissed one.
     """
     liked, disliked = user_preferences.liked, user_preferences.disliked
     return _pull(candidates, liked, reach) - _pull(candidates, disliked, min(reach, 1))

@@ -1,4 +1,4 @@
-"""Holds the feed and models in use, and swaps each as a whole while readers go on reading."""
+"""Holds the current feed and models, and replaces each as a whole while the reader keeps reading."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from protocol.releases import ReleaseManifest
 class Serving:
     """Serves one reader a stable page. Thread-safe: one feed is built at a time.
 
-    Other threads wait for it. The newest feed stays as it is, across restarts, until the reader asks for another or it
+    Other threads wait for it. The newest feed stays unchanged, across restarts, until the reader asks for another or it
     is `page_hours` old. `erasures` counts erases: work that started before the last one is stale.
     """
 
@@ -69,7 +69,7 @@ class Serving:
             self._models = models
 
     def feed(self, *, refresh: bool) -> Feed:
-        """Return the page in use, or a new one if requested or due.
+        """Return the current page, or a new one if requested or due.
 
         While the server is unreachable, a requested new page is the last one, marked 'offline'. Raises NoRelease or
         ReleaseRefused.

@@ -1,7 +1,8 @@
-"""Decides whether two articles are close enough to tell the reader so.
+"""Decides whether two articles are similar enough to say so to the reader.
 
-They share a topic or a rare name, or their cosine is one that random pairs rarely reach. A wrong "close to" costs more
-trust than none, and most pairs that a ranker considers similar have nothing in common that a reader would see.
+They are if they share a topic or a rare name, or if random pairs rarely reach their cosine. A wrong "similar to" costs
+more trust than saying nothing, and most pairs that a ranker considers similar have nothing in common that a reader
+would see.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Tie = Literal["topic", "name", "likeness"]
 
 @dataclass(frozen=True)
 class Kin:
-    """A story that is close to another: its row, what they share, and the shared name if any."""
+    """A story that is similar to another: its row, what they share, and the shared name if any."""
 
     row: int
     tie: Tie
@@ -38,11 +39,11 @@ class Kin:
 
 
 class Kinship:
-    """Decides which articles count as close among those on offer.
+    """Decides which of the offered articles count as similar.
 
     Args:
-        news: what is on offer; in how many of them a name stands tells whether it is rare.
-        floor: cosine above which likeness is rare (protocol.similarity); None: nothing is close by likeness alone.
+        news: the offered articles; a name is rare if few of them contain it.
+        floor: the cosine that random pairs rarely reach (protocol.similarity); None: cosines don't count.
     """
 
     def __init__(self, news: Candidates, floor: float | None) -> None:
@@ -56,10 +57,10 @@ class Kinship:
     def of(
         self, card: NewsCard, vector: NDArray[np.float32], others: Sequence[NewsCard], vectors: NDArray[np.float32]
     ) -> list[Kin]:
-        """Return those of `others` that a story is close to.
+        """Return those of `others` that are similar to a story.
 
-        vector is [D] and vectors [m, D], of any length. Shared topics and names come before cosine alone; then the most
-        similar first.
+        vector is [D] and vectors [m, D], of any length. Those with shared topics and names come first, then the others;
+        each by similarity.
         """
         if not len(others):
             return []
@@ -75,7 +76,7 @@ class Kinship:
         return sorted(found, key=lambda kin: kin.tie == "likeness")
 
     def among(self, lead: int, rows: Sequence[int]) -> list[int]:
-        """Return those of `rows` that row `lead` is close to, itself included, in order."""
+        """Return those of `rows` that are similar to row `lead`, including itself, in order."""
         cards, vectors = self._news.cards, self._news.vectors
         kin = self.of(cards[lead], vectors[lead], [cards[row] for row in rows], vectors[list(rows)])
         close = {rows[one.row] for one in kin}

@@ -1,8 +1,8 @@
 """Opens stories, and records which stories of a feed the reader saw.
 
-Opening a story records the click and gives its text, its reason and related stories. A story that was seen sinks in
-later feeds; nothing else makes one sink. With script, the page reports which cards had half their area in view for a
-second. Without script, an opened story counts as seen, and so do the cards above it in its column.
+Opening a story records the click and gives its text, its reason and related stories. A story that was seen is ranked
+lower in later feeds, and only then. With script, the page reports which cards had half their area in view for a second.
+Without script, an opened story counts as seen, and so do the cards above it in its column.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ LOOKED_AT = 60
 class Stories:
     """Opens stories. Everything comes from the device; no request asks the server for one story.
 
-    If the reader chose that this device finds articles by itself, those have no text yet; the texts of the whole block
-    of the pool are then requested.
+    If this device searches the pool itself, the articles it finds have no text yet; then the texts of the whole block
+    of the pool are requested.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class Stories:
         self._clock = clock
 
     def open(self, news_id: str, feed_id: str | None, *, found: bool = False, clicked: bool = True) -> Article:
-        """Commit the click, then return the story. Raises NewsNotHere, and then records no click.
+        """Record the click, then return the story. Raises NewsNotHere; then no click is recorded.
 
-        found: it was opened from search results; the view of searches remembers it too. clicked: whether the reader
-        followed a link to it; if not, nothing is recorded and no text is requested. Waits for its text only while its
-        list is being fetched, at most `wait_sec`.
+        found: it was opened from search results, so it is also recorded in the view of searches. clicked: whether the
+        reader followed a link to it; if not, nothing is recorded and no text is requested. Waits for its text only
+        while its list is being fetched, at most `wait_sec`.
         """
         if clicked:
             self.click(news_id, feed_id, found=found)
@@ -142,9 +142,9 @@ class Stories:
         )
 
     def click(self, news_id: str, feed_id: str | None, *, found: bool = False) -> None:
-        """Commit the click, and request the story's text if allowed.
+        """Record the click, and request the story's text if allowed.
 
-        Raises NewsNotHere, and then records no click.
+        Raises NewsNotHere; then no click is recorded.
         """
         self._stores.news.card(news_id)
         feed_id = self._served(feed_id)
@@ -183,8 +183,8 @@ class Stories:
     def related(self, news_id: str) -> tuple[NewsCard, ...]:
         """Return the nearest articles of the default list and last answer, one per story.
 
-        Includes only articles that are close enough to say so (`feed.similarity`), by more than a name, and not ruled
-        out, so there may be none.
+        Includes only articles that are similar enough (`feed.similarity`), by more than a name, and not excluded by the
+        reader, so there may be none.
         """
         models = self._serving.loaded()
         if models is None:

@@ -48,9 +48,9 @@ ROUNDED = 1e6
 class SearchResults:
     """A page of results, best first.
 
-    total: stories found. near: stories without all of the search words that have related ones, or are similar to one of
-    the best results; first page only. made_at, new: as of a held list (`feed.held_lists`).
-    hidden: how many more a mute rule hides.
+    total: stories found. near: stories that lack some of the search words but have related ones, or are similar to one
+    of the best results; first page only. made_at, new: like those of a held list (`feed.held_lists`). hidden: how many
+    more a mute rule hides.
     """
 
     cards: tuple[NewsCard, ...]
@@ -74,13 +74,13 @@ class WholePool:
         self._stores, self._serving, self._lists, self._clock = stores, serving, lists, clock
 
     def size(self) -> int | None:
-        """Return the size of the pool's copy; None if there is none the release in use can read."""
+        """Return the size of the pool's copy; None if there is none that the current release can read."""
         release, kept = self._serving.manifest(), self._stores.pool.current()
         ready = release is not None and self._serving.feed_context.recall.broadcast.ready(release.encoder)
         return kept.listing.count if ready and kept is not None else None
 
     def is_unread(self) -> bool:
-        """Return whether the release in use can't read the stored copy.
+        """Return whether the current release can't read the stored copy.
 
         Such a copy is being replaced, and no list made without it should be stored.
         """
@@ -101,7 +101,7 @@ class WholePool:
         return self._readable(self._stores.articles.by_name(stances.followed(), stances.blocked(), events=True))
 
     def texts(self) -> int:
-        """Return how many articles the lists brought to this device, with or without texts."""
+        """Return how many articles from lists are on this device, with or without texts."""
         return self._stores.news.count()
 
     def hits(self, text: str) -> list[WordHit]:
@@ -183,8 +183,8 @@ class WholePool:
     def show(self, cards: Sequence[NewsCard]) -> None:
         """Copy articles that only the pool's copy has to the article store, with decoded vectors.
 
-        They can then be opened and reacted to like any other. Call it inside `HeldLists.still`, together with what
-        found them.
+        They can then be opened and reacted to like any other. Call it inside `HeldLists.still`, together with the
+        search that found them.
         """
         release = self._serving.manifest()
         missing = set(self._stores.news.missing([card.id for card in cards]))

@@ -46,7 +46,7 @@ class FaultRates:
         for each in fields(self):
             rate = getattr(self, each.name)
             if not 0 <= rate <= 1:
-                raise ValueError(f"{each.name}: a share from 0 to 1, got {rate}")
+                raise ValueError(f"{each.name}: must be a share from 0 to 1, got {rate}")
         if (total := sum(self.all().values())) > 1:
             raise ValueError(f"faults: {total:g} in all, the limit is 1")
 
@@ -65,7 +65,7 @@ class FaultRates:
             try:
                 rates[name] = float(rate)
             except ValueError:
-                raise ValueError(f"{name}: {rate!r} is no number") from None
+                raise ValueError(f"{name}: {rate!r} is not a number") from None
         return cls(**rates)
 
     def all(self) -> dict[Fault, float]:

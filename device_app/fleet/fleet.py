@@ -51,7 +51,7 @@ class Member:
     """One simulated reader.
 
     Its interests are drawn once it has seen the default list; a replayed reader has none. network injects its faults,
-    if the fleet has any; injected is the one of the current round.
+    if the fleet has any; injected is the fault in the current round.
     """
 
     device: Device
@@ -65,7 +65,7 @@ class Fleet:
     """Builds, drives and closes the devices.
 
     Errors of one device are counted and never stop the others. If the server is too busy to answer, the request is
-    retried when it says (`retrying`).
+    retried at the time that the server states.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Fleet:
                     member.network.expect(member.injected.fault, member.injected.message, member.injected.offset_steps)
 
     def start_again(self, member: Member) -> None:
-        """Restart a crashed device from what is on its disk."""
+        """Restart a crashed device from its disk."""
         settings, network = member.device.settings, FaultyTransport()
         member.device.close()
         member.network = network
@@ -196,7 +196,7 @@ def search(member: Member) -> int:
 def read(member: Member) -> int:
     """Simulate a later visit and return its number of clicks.
 
-    The device requests candidates; then the reader views all of a new page and opens what tempts it.
+    The device requests candidates; then the reader views all of a new page and opens stories that match its interests.
     """
     member.device.recall_step()
     feed = member.device.reading.feed(refresh=True)
@@ -261,7 +261,7 @@ def patiently(
 ) -> T:
     """Return what `step` returns, retrying while its error is worth waiting for.
 
-    Raises the last error after so many tries (None: never), and any other error at once.
+    Raises the last error after this many tries (None: never), and any other error at once.
     """
     done = 0
     while True:

@@ -44,9 +44,9 @@ class StandingReader:
     """One reader's state when first measured.
 
     Args:
-        preferences: clicks and choices; its vectors are those of the release in use then.
-        news: n cards that it had and had not opened.
-        popularity: [n], as its device knew it then.
+        preferences: clicks and choices, with the vectors of the release that was in use.
+        news: the n cards on its device that it had not opened.
+        popularity: [n], as known to its device at that time.
         chances: [n], the probability of opening each at the head of a page: its known interest.
         at: the time of measurement, from which recency is computed.
     """

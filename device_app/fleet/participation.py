@@ -31,7 +31,7 @@ class FleetParticipation:
         self.go_on()
 
     def go_on(self) -> None:
-        """Run a step of each member that waits in a sum or hasn't tried an open round."""
+        """Run a step for each member that is waiting in a sum or hasn't tried an open round."""
         self._fleet.run(self._step)
 
     def ended(self, round_id: str) -> dict[str, int]:
@@ -47,8 +47,8 @@ class FleetParticipation:
     def became(self, round_id: str) -> dict[str, int]:
         """Return how many members took part in a finished round (`sent`), and why the others didn't.
 
-        The reasons are a hindrance as in `Outcome`, `late` for members that began and didn't finish, or `absent` for
-        those that never asked.
+        The reasons are those of `Outcome`, `late` for members that began but didn't finish, or `absent` for those that
+        never checked in.
         """
         kept, found = self._became.get(round_id, {}), Counter[str]()
         for member in self._fleet.members:

@@ -33,7 +33,7 @@ class ReplayRefused(DeviceError):
 
 @dataclass(frozen=True)
 class Impression:
-    """One list that a reader was shown, and which articles were opened."""
+    """A list of articles shown to a reader, and which of them were opened."""
 
     number: str
     at: datetime
@@ -43,7 +43,7 @@ class Impression:
 
 @dataclass(frozen=True)
 class RealReader:
-    """One MIND user: the longest history, oldest first, and every list shown."""
+    """One MIND user: the longest history, oldest first, and every list shown to the user."""
 
     user: str
     history: tuple[str, ...]
@@ -71,7 +71,9 @@ def real_readers(folder: Path, limit: int) -> list[RealReader]:
         try:
             at = datetime.strptime(time, TIME_FORMAT).replace(tzinfo=UTC)
         except ValueError:
-            raise ReplayRefused(f"{folder / BEHAVIORS}, line {line}: {time!r} is not a time of MIND.") from None
+            raise ReplayRefused(
+                f"{folder / BEHAVIORS}, line {line}: {time!r} is not a time in MIND's format."
+            ) from None
         shown.setdefault(user, []).append(
             Impression(
                 number,

@@ -49,9 +49,9 @@ def run_fleet(
 ) -> None:
     """Open the fleet, let it read, then take part in rounds.
 
-    Ends when interrupted or when `rounds` are over, and then prints a table of the rounds. figures: file through which
-    the console beside the fleet gets what only simulated readers know; None writes none. Raises BackendUnreachable if
-    nothing answers at the start, and ReplayRefused.
+    Ends when interrupted or when `rounds` are over, and then prints a table of the rounds. figures: file with figures
+    of the simulated readers for the console; None writes none. Raises BackendUnreachable if nothing answers at the
+    start, and ReplayRefused.
     """
     table = RoundTable(faults)
     readers = real_readers(replay, devices) if replay else []
@@ -122,7 +122,7 @@ def _with_bar(
 
 
 class FleetFigureWriter:
-    """Writes the file that the console beside a fleet reads; does nothing without a path."""
+    """Writes the file of fleet figures for the console; does nothing without a path."""
 
     def __init__(self, path: Path | None, readers: int) -> None:
         before = read_fleet_figures(path)  # keep rounds of an earlier run of the same demo
@@ -135,7 +135,7 @@ class FleetFigureWriter:
         self._write(ready=ready)
 
     def of_release(self, fleet: Fleet) -> None:
-        """Measure the release that readers now hold against their interests."""
+        """Measure how well the readers' current release matches their interests."""
         if self._path is not None and self._tastes.ask(fleet.members):
             self._write(curves=self._tastes.curves(), since=self._tastes.since)
 

@@ -1,4 +1,4 @@
-"""What a simulated reader likes, and which stories of a feed that makes it open."""
+"""The interests of a simulated reader, and which stories of a feed it opens."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ class SimulatedInterests:
         return self.chance(FeedItem(card, 0, "for_you", Reason("editors", ""), 0.0))
 
     def opened(self, feed: Feed, rng: np.random.Generator) -> list[FeedItem]:
-        """Return the items this reader opens, from the top; at least the most tempting one."""
+        """Return the items this reader opens, from the top; at least the one that it likes most."""
         found = [item for item in feed.items if rng.random() < self.chance(item)]
         return found or sorted(feed.items, key=self.chance)[-1:]

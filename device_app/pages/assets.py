@@ -2,8 +2,8 @@
 
 They are read once, and versioned by a hash of their content.
 
-When the app starts, one style sheet and one script are bundled for all pages. The sources stay modules that import each
-other, as they are edited and type-checked; a page requests a single file.
+When the app starts, one style sheet and one script are bundled for all pages. The sources are separate modules, which
+are easier to edit and type-check; a page requests a single file.
 """
 
 from __future__ import annotations
@@ -123,5 +123,5 @@ def _gather(files: Mapping[str, bytes], module: str, done: dict[str, str], way: 
     names = ", ".join(found["name"] for found in _EXPORT.finditer(source))
     body = _EXPORT.sub("", _IMPORT.sub(r"const { \g<names> } = \g<module>Module;", source))
     if left := re.search(r"^(?:import|export)\b.*$", body, re.MULTILINE):
-        raise ValueError(f"js/{module}.js: {left[0]!r} is an import or export that the bundle doesn't take")
+        raise ValueError(f"js/{module}.js: {left[0]!r} is an import or export that the bundler does not support")
     done[module] = f"const {module}Module = (() => {{\n{body}return {{ {names} }};\n}})();"

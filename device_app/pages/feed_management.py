@@ -1,6 +1,6 @@
 """Routes that manage the feeds of `ownfeed read`: add, rename, move, pause, remove, refresh, OPML, the first minute.
 
-Without a server of the reader's own there are no such pages.
+These pages exist only on a device that has its own server.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Pasted = Annotated[str, Form(max_length=PASTED_CHARS)]
 
 
 def starter_feeds() -> dict[str, dict[str, str]]:
-    """Return well-known feeds: by subject, addresses by name."""
+    """Return well-known feeds: by subject, with addresses by name."""
     return tomllib.loads(files(__package__).joinpath("starter_feeds.toml").read_text(encoding="utf-8"))
 
 
@@ -53,7 +53,7 @@ def folder_path(typed: str) -> tuple[str, ...]:
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """Return the routes; each answers 404 on a device without a server of its reader's own."""
+    """Return the routes; each answers 404 on a device that doesn't have its own server."""
     device = renderer.device
     routes = renderer.router()
 

@@ -244,7 +244,7 @@ def router(renderer: PageRenderer) -> APIRouter:
 
 
 def preparing_words(preparing: Preparation, stories: bool) -> str:
-    """Return what a page says while the first release is prepared. stories: whether there are any yet."""
+    """Return the text for a page while the first release is being prepared. stories: whether there are any yet."""
     if preparing.trouble is not None:
         return FEED_WORDS("reading_failed", why=preparing.trouble)
     if not stories:
@@ -264,7 +264,7 @@ def part(cards: Sequence[NewsCard], page: int) -> dict[str, Any]:
 
 
 def one_per_event(cards: Sequence[NewsCard]) -> list[NewsCard]:
-    """Return the cards without later ones that report the event of an earlier one."""
+    """Return the cards, keeping only the first of several about the same event."""
     first = {card.story: card.id for card in reversed(cards) if card.story}
     return [card for card in cards if not card.story or first[card.story] == card.id]
 
@@ -300,7 +300,7 @@ def allowed_by(settings: PrivacySettings) -> frozenset[Allowance]:
 
 
 def allowing(allowed: frozenset[Allowance], before: PrivacySettings) -> dict[str, Any]:
-    """Return the changes that allow exactly these.
+    """Return the changed settings that allow exactly these things to be sent.
 
     Leaves switches that are already right unchanged.
     """

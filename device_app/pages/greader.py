@@ -62,7 +62,8 @@ def number_of(news_id: str) -> int:
 
 
 def numbers_of(text: str) -> list[int]:
-    """Return the numbers that an app may mean by a long form, 16 hexadecimal digits, or a decimal."""
+    """Return the article numbers that an app may mean; it may write the long form, 16 hexadecimal digits or a
+    decimal."""
     if text.startswith(ITEM):
         text = text.removeprefix(ITEM)
         return [int(text, 16)] if _HEX.fullmatch(text) else []
@@ -120,7 +121,7 @@ class AppApi:
         return {"tags": [{"id": STARRED}, *({"id": LABEL + label, "type": "folder"} for label in labels)]}
 
     def unread_counts(self) -> dict[str, Any]:
-        """Return how many stories are unread, by feed, by folder, and in all."""
+        """Return how many stories are unread, by feed, by folder, and in total."""
         unread = {publisher: count.unread for publisher, count in self._device.parts.stores.articles.counts().items()}
         newest, counts, latest = self._streams.newest_by_publisher(), dict[str, int](), dict[str, int]()
         for feed in self.feeds():
@@ -149,11 +150,11 @@ class AppApi:
         return self._listed(stream, [place.id for place in places]) | continuation
 
     def items(self, form: Form) -> dict[str, Any]:
-        """Return the stories of these numbers with their texts."""
+        """Return the stories with these numbers, with their texts."""
         return self._listed(READING_LIST, self._named(form.get("i", ()))[:ITEMS_LIMIT])
 
     def edit_tags(self, form: Form) -> None:
-        """Mark stories as read or unread, save them or take that back; other tags are ignored."""
+        """Mark stories as read or unread, save or unsave them; other tags are ignored."""
         ids = self._named(form.get("i", ()))
         added = {_canonical(tag) for tag in form.get("a", ())}
         taken = {_canonical(tag) for tag in form.get("r", ())}
@@ -195,7 +196,7 @@ class AppApi:
                 raise Refused("ac must be subscribe, unsubscribe or edit")
 
     def quick_add(self, form: Form) -> dict[str, Any]:
-        """Follow the best feed behind what was typed."""
+        """Follow the best feed found for what was typed."""
         typed = (_one(form, "quickadd") or "").removeprefix("feed/")
         try:
             found = self._own.find(typed)[0]

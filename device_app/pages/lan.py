@@ -58,7 +58,7 @@ class LanRequests:
 
 
 class LanAccess:
-    """Lets in browsers that have signed in; nobody while no password is set.
+    """Admits browsers that have signed in, and none while no password is set.
 
     hosts: the only Host header that is answered. clock: seconds since 1970.
     """

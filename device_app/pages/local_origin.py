@@ -66,7 +66,7 @@ class PageKey:
         except (OSError, UnicodeDecodeError) as broken:
             raise StoreBroken(path, str(broken)) from broken
         if len(key) < KEY_BYTES:
-            raise StoreBroken(path, "it holds no key of 256 bits; remove it, and the next start draws a new one")
+            raise StoreBroken(path, "it contains no 256-bit key; remove it, and the next start creates a new one")
         return cls(key, port)
 
     def link(self, host: str) -> str:
@@ -145,7 +145,7 @@ def own_hosts(port: int) -> frozenset[str]:
 
 
 def refusal(method: str, path: str, headers: Headers, hosts: frozenset[str]) -> str | None:
-    """Return why this request is refused, in one sentence for the reader; None lets it in."""
+    """Return why this request is refused, in one sentence for the reader; None if it is allowed."""
     host = headers.get("host", "").lower()
     if host not in hosts:
         return WORDS("other_host", host=host or WORDS("nameless_host"))
@@ -174,9 +174,9 @@ def _netloc(address: str) -> str | None:
 def followed(headers: Headers) -> bool:
     """Return whether a GET follows a link on our own pages, as a click does.
 
-    Only a browser can state this: neither a page nor an address can set Sec-Fetch-Site. Browsers state otherwise for a
-    typed address, a restored tab, a link from another program, and for prefetching. Without the headers it isn't
-    proven.
+    Only a browser can state this: neither a page nor an address can set Sec-Fetch-Site. Browsers send another value for
+    a typed address, a restored tab, a link from another program, and for prefetching. Returns False without the
+    headers.
     """
     ahead = "prefetch" in headers.get("sec-purpose", headers.get("purpose", ""))
     return headers.get("sec-fetch-site") == "same-origin" and navigates(headers) and not ahead
@@ -190,8 +190,8 @@ def navigates(headers: Headers) -> bool:
 class LocalOriginMiddleware:
     """ASGI middleware that applies `refusal`, requires the key and adds security headers.
 
-    Answers are `no-store` unless a route sets another policy, because they show what somebody reads. A refusal reveals
-    nothing about the reader, not even which pages exist.
+    Answers are `no-store` unless a route sets another policy, because they show what the reader reads. A refusal
+    reveals nothing about the reader, not even which pages exist.
     """
 
     def __init__(self, app: ASGIApp, *, port: int, key: PageKey, lan: LanAccess | None = None) -> None:
@@ -258,7 +258,7 @@ class LocalOriginMiddleware:
 
 
 def refused_to_apps(headers: Headers, hosts: frozenset[str]) -> bool:
-    """Return whether a request to the API for reader apps has a wrong host, or comes from another site.
+    """Return whether a request to the API for reader apps has a wrong host or comes from another site.
 
     Apps send neither Origin nor Sec-Fetch-Site; the API has its own login.
     """

@@ -45,7 +45,7 @@ class KeptPassword:
         return self._kept() is not None
 
     def set(self, password: str) -> None:
-        """Replace the password; what was derived from the previous one becomes invalid."""
+        """Replace the password; secrets derived from the previous one become invalid."""
         make_folder(self._path.parent)
         write_file(self._path, hashed(password))
 

@@ -77,7 +77,7 @@ def day_ends(now: datetime) -> datetime:
 
 
 def channels(report: ReportPair | None) -> list[dict[str, object]]:
-    """Return one dict per row of the report in use; empty if a sentence describes it.
+    """Return one dict per row of the current report; empty if a sentence describes it.
 
     Each has a label, a count or None, the largest absolute score, and the scores as (index, clear score or None, sent
     score). A report of a single number or a set is described in a sentence.

@@ -186,7 +186,7 @@ class PageRenderer:
     def problem(self, request: Request, status_code: int, title: str, words: str) -> HTMLResponse:
         """Return a page that says what happened.
 
-        A bare one if the page's own figures are unreadable.
+        It is a minimal page if the figures shown on every page can't be read.
         """
         try:
             return self.page(request, "problem", status_code=status_code, title=title, words=words)
@@ -239,7 +239,9 @@ class PageRenderer:
 
 
 def answer_mark(request: Request, back: str, batch: int) -> Response:
-    """Return 204 to a script, else a redirect to a page that offers to undo this mark; 0: nothing was marked."""
+    """Return 204 to a script, else a redirect to a page that offers to undo this mark.
+
+    batch: 0 if nothing was marked."""
     if request.headers.get("accept") == "application/json":
         return Response(status_code=204)
     if not batch:
@@ -250,9 +252,10 @@ def answer_mark(request: Request, back: str, batch: int) -> Response:
 
 
 def shield(status: StatusView) -> Mapping[str, str]:
-    """Return the sign's icon and colour, its short label on the state of reports, and the explanation.
+    """Return the status icon and its colour, its short label on the state of reports, and the explanation.
 
-    Only what protects has a shield: while reports are sent, the sign is an arrow that leaves a box, without a colour.
+    A shield appears only while nothing is sent: while reports are sent, the icon is an arrow that leaves a box, without
+    a colour.
     """
     nothing_leaves = status.shield == "green" and status.mode in ("none", "broadcast")
     if status.own_feeds and nothing_leaves:
@@ -268,7 +271,8 @@ def shield(status: StatusView) -> Mapping[str, str]:
 def alert_words(alert: LoopAlert) -> Mapping[str, str]:
     """Return a page's messages about a background error: the current one, and one for later.
 
-    The second is shown once the error is over. The exact details are empty if the error's own message is plain.
+    The second is shown once the error is over. The exact details are empty if the error's message is already a sentence
+    for readers.
     """
     what, at = WORDS.table("loops")[alert.loop], _clock(alert.at)
     said = (
@@ -279,7 +283,7 @@ def alert_words(alert: LoopAlert) -> Mapping[str, str]:
 
 
 def local_path(path: str, fallback: str = "/") -> str:
-    """Return a path on this site to go back to; anything else becomes `fallback`."""
+    """Return the path if it is on this site, else `fallback`."""
     return path if re.fullmatch(rf"/(?![/\\])[^\\\s\x00-\x1f]{{0,{BACK_CHARS - 1}}}", path) else fallback
 
 
@@ -312,7 +316,7 @@ def section_name(section: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Return a name as an anchor."""
+    """Return a name in a form usable as an anchor."""
     return "s-" + (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "other")
 
 

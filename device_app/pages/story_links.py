@@ -1,6 +1,7 @@
 """Links to stories: an address that shows one, and a token that proves a click on our link.
 
-Anyone who knows a story's id knows its address: a publisher, another page, a bookmark. Only these pages know its token.
+Anyone who knows a story's id can compute its address, for example a publisher or another page. Only these pages can
+compute its token.
 """
 
 from __future__ import annotations
@@ -41,6 +42,6 @@ class StoryLinks:
         return f"{address}{'&' if '?' in address else '?'}{TOKEN}={self._key.link_token(address)}"
 
     def made(self, token: str, news_id: str, feed_id: str | None, found: str | None, listed: str | None = None) -> bool:
-        """Return whether these pages made the link, in constant time."""
+        """Return whether these pages created the link; takes constant time."""
         expected = self._key.link_token(self.address(news_id, feed_id, found, listed))
         return hmac.compare_digest(token.encode(), expected.encode())

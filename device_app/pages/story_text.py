@@ -1,8 +1,8 @@
 """Writes a story's checked text as HTML of the story page, with the device's own pictures.
 
-Formal guarantees: the HTML has only elements and attributes written in this file, around escaped text. It names no
-address that a browser loads by itself except pictures of this device; every other address stands in a link, which opens
-when its reader clicks it.
+Formal guarantees: the HTML has only elements and attributes written in this file, around escaped text. It contains no
+address that a browser loads by itself except pictures on this device; every other address is a link, which opens only
+when clicked.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from device_app.privacy.private_parameters import SharedUpdate
 class Clipped:
     """An update whose every coordinate lies in [-bound, bound]; checked when it's made.
 
-    Formal guarantees: two instances of one bound differ by at most 2 bound in a coordinate and 2 bound P in L1; and
-    those of `SharedUpdate`: nothing in it is private to this device.
+    Formal guarantees: two instances with the same bound differ by at most 2 bound in a coordinate and 2 bound P in L1;
+    and those of `SharedUpdate`: it contains no private parameter.
     """
 
     update: SharedUpdate
@@ -45,7 +45,7 @@ class Clipped:
 
     @property
     def sensitivity_per_coordinate(self) -> float:
-        """2 theta: the most that exchanging all of a device's data moves one coordinate."""
+        """2 theta: the largest change of one coordinate when all of a device's data are replaced."""
         return 2 * self.bound
 
 

@@ -55,7 +55,7 @@ def uniform_below(source: NoiseSource, bound: int, n: int) -> Integers:
 def bernoulli_exp(source: NoiseSource, numerators: Integers, denominator: int) -> Flags:
     """Return independent coins, exactly: coin i is true with exp(-numerators[i] / denominator).
 
-    Raises ValueError for a negative numerator or a denominator that is not 1 to 2^30.
+    Raises ValueError for a negative numerator, or a denominator outside 1 to 2^30.
     """
     if not 1 <= denominator <= 2**30:
         raise ValueError(f"denominator must be 1 to 2^30; got {denominator}")
@@ -95,7 +95,7 @@ def discrete_laplace(source: NoiseSource, scale: int, n: int) -> Integers:
     Raises ValueError unless scale is 1 to 2^30.
 
     Formal guarantees: added to integers of L1 sensitivity d, the sum is epsilon-differentially private with epsilon =
-    d / scale, exactly: distribution and arithmetic are of integers.
+    d / scale, exactly, since the distribution and the arithmetic use integers only.
     """
     if not 1 <= scale <= 2**30:
         raise ValueError(f"scale must be 1 to 2^30; got {scale}")

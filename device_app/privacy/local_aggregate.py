@@ -54,20 +54,20 @@ class ViewProtection:
     clip: C. sigma: the noise multiplier; the paper's experiments have C = 0.5, sigma = 1.
 
     Formal guarantees, (epsilon, delta), add/remove one view, sensitivity C, for every observer of what a view hands
-    over, the other views included, whatever they know of each other: those of the Gaussian mechanism, composed over the
-    rounds a device takes part in (`exact_epsilon`). At delta = 1e-3:
+    over, including the other views and whatever they know of each other: those of the Gaussian mechanism, composed over
+    the rounds a device takes part in (`exact_epsilon`). At delta = 1e-3:
 
-    - sigma = 4, 100 rounds: 10.20 (12.42 by Renyi). The paper prints 4.33, which is sqrt(T log10(1/delta)) / sigma, a
+    - sigma = 4, 100 rounds: 10.20 (12.42 by Renyi). The paper states 4.33, which is sqrt(T log10(1/delta)) / sigma, a
       base-10 logarithm; the same formula with the natural one would be 6.57, and neither is a bound;
     - sigma = 1, 100 rounds: 80.0 (87.2); 11 rounds, what a device sees of 100 at 100 of 943 a round: 15.0 (17.8).
 
-    The paper's formula draws noise once for the sum. With two views each could subtract its own gradient, and would
-    have to trust whoever drew; here each view draws its own, so the mean of n views has a standard deviation of
-    sigma C / sqrt(n). Choosing views at random amplifies nothing while all of them are taken.
+    The paper's formula draws noise once for the sum. With two views, each could subtract its own gradient, and would
+    have to trust the component that draws the noise; here each view draws its own, so the mean of n views has a
+    standard deviation of sigma C / sqrt(n). There is no privacy amplification by sampling, since all views take part.
 
     The unit is a view inside a device: nothing here protects a reader from the server, which sees the sum over devices
-    only if that is a secure one. How many views there are, and when, is not covered. Draws are doubles, not exact on a
-    grid: what that lacks is said in `mechanisms.basis_laplace`.
+    only if that is a secure sum. The number of views and the time are not covered. Draws are doubles, not exact on a
+    grid: `mechanisms.basis_laplace` describes what that means.
     """
 
     clip: float
@@ -92,12 +92,12 @@ class ViewProtection:
         )
 
     def epsilon(self, rounds: int, delta: float) -> float:
-        """Return what `rounds` gradients of one view cost together."""
+        """Return the joint epsilon of `rounds` gradients of one view."""
         return exact_epsilon(self.sigma, rounds, delta)
 
 
 def local_secure_aggregate(views: Sequence[NoisyGradient]) -> dict[str, NDArray[np.float64]]:
-    """Return mean of the views' noisy gradients, all views taking part.
+    """Return the mean of the noisy gradients of all views.
 
     Formal guarantees: post-processing of what each view protected by itself; see `ViewProtection`. Views need not trust
     the component that runs this. Raises ValueError, naming the tensor, unless all views have the same tensors.
@@ -106,11 +106,11 @@ def local_secure_aggregate(views: Sequence[NoisyGradient]) -> dict[str, NDArray[
 
 
 def mean_of(views: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDArray[np.float64]]:
-    """Return mean tensor by tensor.
+    """Return the mean, tensor by tensor.
 
-    Raises ValueError for no view, or views with other tensors or shapes.
+    Raises ValueError if there is no view, or if views have different tensors or shapes.
 
-    Formal guarantees: none; local_secure_aggregate takes what is protected.
+    Formal guarantees: none; `local_secure_aggregate` accepts only protected gradients.
     """
     if not views:
         raise ValueError("views must hold at least one gradient")
@@ -129,7 +129,8 @@ def clip_l2(gradient: Mapping[str, NDArray[Any]], bound: float) -> ClippedGradie
 
     Raises ValueError for NaN or infinity.
 
-    Formal guarantees: those of `ClippedGradient`. Scaling rounds, so a gradient at the edge is scaled a hair more.
+    Formal guarantees: those of `ClippedGradient`. Because of rounding, a gradient at the bound is scaled down slightly
+    more.
     """
     if not (np.isfinite(bound) and bound > 0):
         raise ValueError(f"bound must be positive and finite; got {bound}")
@@ -139,7 +140,7 @@ def clip_l2(gradient: Mapping[str, NDArray[Any]], bound: float) -> ClippedGradie
             raise ValueError(f"tensor {name}: has values that are not finite: nothing is released")
     norm = l2_norm(exact)
     if not np.isfinite(norm):
-        raise ValueError("the gradient's norm is not finite: nothing is released")
+        raise ValueError("the gradient's norm is not finite, so nothing is released")
     if norm > bound:
         exact = {name: each * (bound / norm) for name, each in exact.items()}
         if (rounded := l2_norm(exact)) > bound:
@@ -148,7 +149,11 @@ def clip_l2(gradient: Mapping[str, NDArray[Any]], bound: float) -> ClippedGradie
 
 
 def l2_norm(tensors: Mapping[str, NDArray[np.float64]]) -> float:
-    """||g||_2 over all coordinates of all tensors."""
+    """Return
+
+    g
+
+    _2 over all coordinates of all tensors."""
     return math.hypot(*(float(np.linalg.norm(each)) for each in tensors.values()))
 
 
@@ -172,10 +177,11 @@ def gaussian(source: NoiseSource, scale: float, shape: tuple[int, ...]) -> NDArr
 
 
 def exact_epsilon(sigma: float, rounds: int, delta: float) -> float:
-    """Return the least epsilon at `delta` of T Gaussian mechanisms of noise multiplier sigma.
+    """Return the least epsilon at `delta` of T Gaussian mechanisms with noise multiplier sigma.
 
-    T of them are one with mu = sqrt(T) / sigma, and delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle
-    and Wang, ICML 2018, theorem 8). Raises ValueError for arguments out of range, or an epsilon beyond a million.
+    Together they are one with mu = sqrt(T) / sigma, and delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)
+    (Balle and Wang, ICML 2018, theorem 8). Raises ValueError for arguments out of range, or an epsilon beyond a
+    million.
     """
     from scipy.optimize import brentq  # slow imports, not needed by a device that reports nothing
     from scipy.special import log_ndtr
@@ -194,9 +200,7 @@ def exact_epsilon(sigma: float, rounds: int, delta: float) -> float:
 
 
 def composed_epsilon(sigmas: Sequence[float], delta: float) -> float:
-    """`exact_epsilon` of Gaussian mechanisms of different noise: their mu add up by squares.
-
-    0 for none.
+    """Return the joint epsilon of Gaussian mechanisms with different noise; their mu^2 add up. 0 for none.
 
     Formal guarantees: the least epsilon at `delta` of all of them together, each chosen before it is drawn (Dong, Roth
     and Su, corollary 3.3: n mechanisms of mu_i are one of sqrt(sum mu_i^2)).

@@ -1,8 +1,8 @@
 """Draw a device's share of discrete Gaussian noise exactly (docs/decisions/006).
 
-It is added before masking. The survivors' shares add up to the noise on the opened sum, so no single device and no
-server has to be trusted with all of it. The sampler is Canonne, Kamath and Steinke 2020; sums of such shares are
-analysed in Kairouz, Liu and Steinke 2021.
+It is added before masking. The survivors' shares add up to the noise on the opened sum, so neither a single device nor
+the server has to be trusted with all of the noise. The sampler is Canonne, Kamath and Steinke 2020; sums of such shares
+are analysed in Kairouz, Liu and Steinke 2021.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class BoundedCode:
     Checked when it's made.
 
     Formal guarantees: leaving a device out, or letting it in, changes the ring sum by a vector of L2 norm at most
-    bound_steps (as integers, since terms rule out overflow); exchanging its data for other data by at most twice that.
+    bound_steps (as integers, since terms rule out overflow); replacing its data by other data changes it by at most
+    twice that.
     """
 
     codes: RingVector
@@ -54,11 +55,11 @@ def clip_and_encode(values: NDArray[np.floating[Any]], norm: float, fixed: Fixed
     Args:
         values: float [m]; NaN or infinity raises RingError.
         norm: C, in the unit of the values.
-        fixed: the ring's code.
+        fixed: the ring's fixed-point encoding.
 
-    Formal guarantees: those of BoundedCode at C 2^f, whatever the values. A code that rounding
-    pushed out of the ball is truncated toward zero instead, which costs less than a step a coordinate and never
-    increases the norm.
+    Formal guarantees: those of BoundedCode at C 2^f, whatever the values. If rounding pushed a code out of the ball,
+    its values are truncated toward zero instead, which changes each coordinate by less than a step and never increases
+    the norm.
     """
     length = float(np.linalg.norm(values.astype(np.float64)))
     scaled = values.astype(np.float64) * min(1.0, norm / length) if length > 0 else values.astype(np.float64)
@@ -74,13 +75,13 @@ def clip_and_encode(values: NDArray[np.floating[Any]], norm: float, fixed: Fixed
 def add_noise_share(code: BoundedCode, share_sigma: int, source: NoiseSource, bits: int) -> RingVector:
     """Return the code plus this device's share of the noise, in the ring.
 
-    It must be masked before it is sent. share_sigma: sigma of one share, in steps. n survivors make noise of variance n
-    sigma^2.
+    It must be masked before it is sent. share_sigma: sigma of one share, in steps. The noise of n survivors has
+    variance n sigma^2.
 
-    Formal guarantees: the opened sum over n survivors is protected like a Gaussian mechanism of standard deviation
-    sqrt(n) sigma and sensitivity bound_steps, with a correction for sums of discrete Gaussians; the figure is
-    `protocol.concentrated.rho_of_sum`. Colluding members know their own shares: they don't count among the n. One
-    device's vector under its own share alone would be protected far less, which is why it's masked.
+    Formal guarantees: the opened sum over n survivors is protected like the output of a Gaussian mechanism with
+    standard deviation sqrt(n) sigma and sensitivity bound_steps, with a correction for sums of discrete Gaussians; the
+    figure is `protocol.concentrated.rho_of_sum`. Colluding members know their own shares: they don't count among the n.
+    A device's own share alone would protect its vector far less, which is why the vector is masked.
     """
     noise = from_integers(discrete_gaussian(share_sigma, code.codes.size, source), bits)
     noise += code.codes

@@ -18,7 +18,7 @@ class NoiseSource(Protocol):
     """Uniform bits that nobody can predict (or, in a simulation, repeatable ones)."""
 
     def uniform_bits(self, n: int) -> bytes:
-        """Return n bytes, each value equally likely, independent of all before."""
+        """Return n uniform random bytes, independent of all earlier ones."""
 
 
 class SystemNoise:

@@ -27,11 +27,11 @@ class PrivateParameterShared(ValueError):
 class SharedUpdate:
     """Tensors that contain no gradient of a private parameter of `model`.
 
-    This is checked when it is made. Gradients are named `g.<parameter>`. `Clipped` is made of nothing else, and the
-    noise takes nothing but a `Clipped`. Raises PrivateParameterShared.
+    This is checked when it is made. Gradients are named `g.<parameter>`. `Clipped` can only be made from it, and noise
+    can only be added to a `Clipped`. Raises PrivateParameterShared.
 
-    Formal guarantees: no value computed as the gradient of a private parameter is in it. A release could misname such a
-    parameter; those in ALWAYS_PRIVATE are held back under any release.
+    Formal guarantees: no value computed as the gradient of a private parameter is in it. A release could fail to mark a
+    parameter as private; those in ALWAYS_PRIVATE are kept under any release.
     """
 
     tensors: Mapping[str, NDArray[np.float32]]
@@ -44,12 +44,12 @@ class SharedUpdate:
 
 
 def zero_update(shapes: Mapping[str, tuple[int, ...]], model: ModelEntry | None) -> SharedUpdate:
-    """Return the update of a device that has nothing to give: zeros of these shapes, by name.
+    """Return the update of a device without data: zeros of these shapes, by name.
 
     Raises PrivateParameterShared.
 
-    Formal guarantees: it depends on no reader; after clipping, noise and masks it is distinguishable from another
-    update only as far as those allow.
+    Formal guarantees: it does not depend on the reader; after clipping, noise and masks it is as indistinguishable from
+    another update as these make it.
     """
     return SharedUpdate({name: np.zeros(shape, np.float32) for name, shape in shapes.items()}, model)
 
@@ -59,11 +59,11 @@ def divide(
 ) -> tuple[SharedUpdate, dict[str, NDArray[np.float32]]]:
     """Split an update into a part that may be shared and gradients that stay here.
 
-    The latter are those of private parameters. model: whose gradients they are; None for tensors that belong to no
-    model.
+    The second part has the gradients of private parameters. model: the model that the gradients belong to; None for
+    tensors that belong to no model.
 
     Formal guarantees: the first part has those of `SharedUpdate`; the second is neither clipped nor noisy and may not
-    leave. Which parameters a model has is public; no value is.
+    leave. A model's parameter names are public; their values are not.
     """
     own = {name for name in tensors if is_private(name, model)}
     shared = SharedUpdate({name: each for name, each in tensors.items() if name not in own}, model)

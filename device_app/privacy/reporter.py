@@ -1,4 +1,4 @@
-"""The input of a report and the interface that draws a noisy report from it.
+"""The input of a report, and the interface for drawing a noisy report from it.
 
 A report's number may mean the same under another release's codebook. A server chooses the names of its prototypes, so
 this device relies on what it can compute: their inner products.
@@ -24,12 +24,12 @@ GRAM_TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class ReportMeaning:
-    """Two reports with the same `name` and the same number say the same.
+    """What a report's number means: reports with the same `name` and number say the same.
 
-    name: hash of everything that the server controls and that the true value is computed from. mechanism: by name, with
-    size and epsilon. encoder: of the reader's vectors. directions: hash of what these are compared with, the
-    prototypes; empty for reports by the basis, which are never carried over. gram: the directions' inner products [n,
-    n], which no rotation of the space changes.
+    name: hash of everything that the server controls and that the true value is computed from. mechanism: its name,
+    size and epsilon. encoder: the encoder of the reader's vectors. directions: hash of the prototypes that the vectors
+    are compared with; empty for reports by the basis, which are never carried over. gram: the directions' inner
+    products [n, n], which no rotation of the space changes.
     """
 
     name: str
@@ -41,9 +41,9 @@ class ReportMeaning:
     def carried_to(self, offered: ReportMeaning) -> bool:
         """Return whether a number drawn under this meaning may be sent again under `offered`.
 
-        It is sent unchanged. It may under the same meaning; with the same directions in the space of the same encoder;
-        and, in the space of another news encoder, if the offered directions are a rotation of these: same mechanism,
-        and same inner products within GRAM_TOLERANCE. A rotation without a new encoder has no legitimate reason.
+        It would be sent unchanged. This is allowed under the same meaning; with the same directions and the same
+        encoder; and, with another news encoder, if the offered directions are a rotation of these: same mechanism, and
+        same inner products within GRAM_TOLERANCE. There is no legitimate reason for a rotation without a new encoder.
         """
         if self.name == offered.name:
             return True
@@ -55,7 +55,7 @@ class ReportMeaning:
 
 
 def gram(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Return inner products [n, n] of all these rows [.., D] together."""
+    """Return the inner products [n, n] of all these rows [.., D] together."""
     stacked = np.concatenate([each.astype(np.float64) for each in rows])
     return np.asarray(stacked @ stacked.T, dtype=np.float32)
 
@@ -157,7 +157,7 @@ class Reporter(Protocol):
     def meaning(self) -> ReportMeaning:
         """The meaning of its reports.
 
-        It decides under what a draw is stored and whether it is carried over.
+        It decides which stored draw is reused and whether it is carried over.
         """
 
     @property
@@ -165,28 +165,28 @@ class Reporter(Protocol):
         """The mechanism that it draws from, with its epsilon."""
 
     def decomposed(self, reader: ReportInput, labels: NDArray[np.int64], on_basis: Decompose) -> ReportInput:
-        """The input with its clicks decomposed on basic interests, if it reports these.
+        """Return the input with its clicks decomposed on basic interests, if the mode reports these.
 
-        labels [H]: the channel of every click.
+        labels [H]: the channel of each click.
         """
 
     def shown(self, reader: ReportInput) -> Clear:
-        """What the report is made of, for the reader alone: the true value, and the steps that led to it."""
+        """Return what the report is made from, for the reader only: the true value and the steps to it."""
 
     def value(self, reader: ReportInput | None) -> int | None:
         """Return the true value that is sent with noise, if each value is drawn only once.
 
-        UNKNOWN for a blank report; None if every report is drawn again.
+        UNKNOWN for a blank report; None if every report is a fresh draw.
         """
 
     def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[MadeReport, Clear]:
-        """Make a fresh report, and what it says without the noise, for the reader alone.
+        """Make a fresh report, and its content without noise for the reader only.
 
-        Raises ValueError. reader None: a blank report, of a reader who has read too little for one; it says nothing in
-        clear.
+        Raises ValueError. reader None: a blank report, of a reader who has read too little for one; its content without
+        noise is empty.
 
-        Formal guarantees: a blank report is one more input of the mechanism, at the same epsilon. By a codebook it
-        is the mechanism on a value drawn uniformly: a mixture of distributions, each of which lies within
-        exp(epsilon) of any other, lies within exp(epsilon) of each of them. On a basis it is the scores 0 of one
-        channel, within the mechanism's bounds. It is computed from no click.
+        Formal guarantees: a blank report is one more possible input of the mechanism, at the same epsilon. With a
+        codebook it is the mechanism applied to a uniformly drawn value: a mixture of distributions, each of which lies
+        within exp(epsilon) of any other, lies within exp(epsilon) of each of them. With a basis it is one channel of
+        zero scores, within the mechanism's bounds. It is computed from no click.
         """

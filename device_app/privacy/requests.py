@@ -1,6 +1,6 @@
 """Seal requests that don't depend on the reader's clicks.
 
-These are check-ins, polls of a sum, and requests for the texts of a whole list.
+They are check-ins, polls of a sum, and requests for the texts of a whole list.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ WORDS = TextCatalogue("device_app.privacy", "words.toml")
 def seal_returned(answer: RecallAnswer) -> Sealed[BodiesRequest]:
     """Request the texts of every candidate of an answer, in the answer's order.
 
-    The whole list is requested, including what the feed left out and what is already stored: any choice among the
-    candidates would come from the reader's clicks. Raises ValueError for an answer without candidates or with more than
-    1,000.
+    The whole list is requested, including articles that the feed left out or that are already stored: any choice among
+    the candidates would depend on the reader's clicks. Raises ValueError for an answer without candidates or with more
+    than 1,000.
 
-    Formal guarantees: the request is a function of the server's own answer, so it's post-processing of a report that
-    was paid for: epsilon 0. It takes the answer, not a list of ids, so that nothing else can be requested.
+    Formal guarantees: the request is a function of the server's own answer, so it is post-processing of a report that
+    was paid for: epsilon 0. The function takes the answer, not a list of ids, so nothing else can be requested.
     """
     request = _whole(answer)
     words = WORDS("texts_of_list", count=len(request.ids))
@@ -42,7 +42,7 @@ def seal_returned(answer: RecallAnswer) -> Sealed[BodiesRequest]:
 def seal_common(listed: RecallAnswer) -> Sealed[BodiesRequest]:
     """Request the texts of the default list, in its order.
 
-    Raises ValueError as `seal_returned` does.
+    Raises ValueError like `seal_returned`.
 
     Formal guarantees: the request is a function of a public list, the same for every device that has it: epsilon 0.
     """
@@ -54,25 +54,28 @@ def seal_common(listed: RecallAnswer) -> Sealed[BodiesRequest]:
 def _whole(answer: RecallAnswer) -> BodiesRequest:
     ids = tuple(dict.fromkeys(card.id for card in answer.candidates))
     if not 1 <= len(ids) <= BODIES_PER_REQUEST:
-        raise ValueError(f"the answer has {len(ids)} candidates; texts are asked for 1 to {BODIES_PER_REQUEST}")
+        raise ValueError(
+            f"the answer has {len(ids)} candidates; one request may ask for the texts of 1 to {BODIES_PER_REQUEST}"
+        )
     return BodiesRequest(ids=ids)
 
 
 def seal_block(block: PoolBlock) -> Sealed[BodiesRequest]:
     """Request the texts of a whole block of the pool.
 
-    One of its articles was opened after it was found on this device.
+    Used when an article of the block was found on this device and opened.
 
-    Formal guarantees: epsilon 0 is charged for the report that isn't made, and none is claimed for this: it reveals
-    that one of the block's articles (neighbours by id, not by topic) was opened now, and not which. Blocks are cut
-    alike on every device. Nothing smaller than BLOCK distinct articles can be requested. The server chooses the
-    articles of the pool: one that fills it with articles that no reader would open learns which was opened.
+    Formal guarantees: no epsilon is claimed or charged. The request reveals that one of the block's articles
+    (neighbours by id, not by topic) was opened now, but not which. Every device cuts the same blocks, and a request has
+    at least BLOCK distinct articles. The server chooses the articles of the pool: if it fills the pool with articles
+    that no reader would open, it learns which was opened.
 
     Raises ValueError for a block with fewer articles, or with more than can be requested at once.
     """
     if not BLOCK <= len(set(block.ids)) <= BODIES_PER_REQUEST:
         raise ValueError(
-            f"the block has {len(set(block.ids))} stories; texts are asked for {BLOCK} to {BODIES_PER_REQUEST}"
+            f"the block has {len(set(block.ids))} stories; one request may ask for the texts of {BLOCK} to "
+            f"{BODIES_PER_REQUEST}"
         )
     words = WORDS("texts_of_block", count=len(block.ids))
     request = BodiesRequest(ids=block.ids)
@@ -85,7 +88,7 @@ def seal_check_in(check_in: CheckIn) -> Sealed[CheckIn]:
     It holds the protocol version, the release's number modulo 16 and the tasks of this program.
 
     Formal guarantees: nothing in it is computed from clicks: epsilon 0. It reveals that the reader has switched on what
-    the check-in is for; no number bounds that.
+    the check-in is for; no epsilon bounds that.
     """
     charge = Charge("none", "presence", subject=f"release {check_in.release} modulo {SHORT_RELEASES}")
     return close(check_in, json_payload(check_in), JSON, charge, WORDS("check_in"))
@@ -94,10 +97,10 @@ def seal_check_in(check_in: CheckIn) -> Sealed[CheckIn]:
 def seal_poll(offer: RoundOffer, stage: SumStage) -> Sealed[RoundOffer]:
     """Seal a poll for the result of a stage of a secure sum.
 
-    It has no body, and its path holds the round's pseudonym.
+    It has no body; its path contains the round's pseudonym.
 
-    Formal guarantees: nothing in it is computed from clicks: epsilon 0. It reveals that the device of this pseudonym is
-    still there, as every message of the round does.
+    Formal guarantees: nothing in it is computed from clicks: epsilon 0. It reveals that the device with this pseudonym
+    is still online, as every message of the round does.
     """
     words = WORDS("poll", stage=stage)
     return close(offer, b"", JSON, Charge("none", "presence", subject=offer.manifest.round), words)
@@ -108,7 +111,7 @@ HERE = "own_server"
 
 
 def is_this_machine(url: str) -> bool:
-    """Return whether an address is a loopback one, by its number: a name could lead anywhere."""
+    """Return whether a URL's host is a loopback IP address; a host name could resolve to anything."""
     try:
         return ip_address(urlsplit(url).hostname or "").is_loopback
     except ValueError:
@@ -120,8 +123,8 @@ def seal_for_own_server(message: OwnMessage, url: str, words: str) -> Sealed[Own
 
     Raises ValueError unless its address is a loopback one.
 
-    Formal guarantees: it leaves the device's process, but not this machine: epsilon 0. Nothing that is read enters it;
-    it says which feeds the reader wants, which their publishers learn from the requests for them.
+    Formal guarantees: it leaves the device's process, but not this machine: epsilon 0. It contains nothing about what
+    is read. It says which feeds the reader wants; their publishers learn that anyway from the requests for the feeds.
     """
     if not is_this_machine(url):
         raise ValueError(f"{url} is not on this machine, so nothing about this reader's feeds is sent there")

@@ -23,10 +23,10 @@ _TOKEN = object()
 class Charge:
     """What a release of data costs, before it's in the ledger.
 
-    channel: 'reports', 'training' or 'counts', or 'none' for what is derived from nothing private (or from what was
-    paid for already), which costs 0 and isn't written down. epsilon and delta are of pure or approximate differential
-    privacy for one whole release, never per coordinate; parameters are the mechanism's numbers; subject names a release
-    or a round.
+    channel: 'reports', 'training' or 'counts'; or 'none' for what depends on nothing private (or only on what was
+    already paid for), which costs 0 and is not recorded. epsilon and delta are those of pure or approximate
+    differential privacy for one whole release, never per coordinate; parameters are the mechanism's numbers; subject
+    names a release or a round.
     """
 
     channel: str
@@ -46,7 +46,7 @@ class Sealed(Generic[M]):
 
     Formal guarantees: an instance exists only if a module of `device_app.privacy` made it, since building one needs the
     package's token and copying or unpickling is refused. It protects against mistakes inside one process, tested
-    together with a search of the sources; Python can't stop code that means to break it.
+    together with a search of the sources; Python can't stop code that deliberately breaks it.
     """
 
     message: M
@@ -62,7 +62,7 @@ class Sealed(Generic[M]):
 
     @property
     def sha256(self) -> str:
-        """Hash of the payload, as the ledger knows it."""
+        """Hash of the payload, as stored in the ledger."""
         return digest(self.payload)
 
     def __reduce__(self) -> Never:

@@ -1,10 +1,8 @@
-"""Seal the report of interests.
-
-It is drawn and charged once, then sent again unchanged until it is out of date.
+"""Seal interest reports, which are drawn and charged once, then sent again unchanged until they expire.
 
 Formal guarantees, against a server that chooses releases, codebooks, encoders and vectors adaptively,
-given everything it has received: take two readers who have clicked and changed their settings at the same times and no
-longer do. The probabilities of any sequence of reports differ between them by at most the factor exp(sum of the
+given everything it has received: take two readers who clicked and changed their settings at the same times, and have
+stopped doing so. The probabilities of any sequence of reports differ between them by at most the factor exp(sum of the
 ledger's charges on the channel `reports`). Proof. A new number is drawn only under a meaning (`ReportMeaning`:
 mechanism, prototypes, and the generation of vectors on this device) under which this value was never drawn, and then it
 is charged. Under one meaning the value can't change unless the reader does: the prototypes are named by their hash, and
@@ -13,17 +11,17 @@ later; no number is drawn before a generation is complete. So there is one draw 
 a likelihood ratio of at most exp(epsilon) given everything before it. Everything else in a request follows from the
 numbers drawn and from what does not depend on either reader: the release in use, the clock, the number of clicks, the
 settings and the charges so far. An old number under a codebook that was carried over is the old number whatever that
-codebook is: the comparison of inner products decides whether it still says something, and never makes a new one free.
+codebook is: the comparison of inner products decides whether it is still meaningful, and never makes a new one free.
 Releases compose adaptively, as pure epsilon allows.
 
-A reader with fewer than `clicks_before_report` clicks sends too: a blank report (`Reporter.make` without a reader), one
-more value under each meaning, drawn and charged like the others. So whether something is sent follows from the settings
-and the release. When no reader with this state of the ledger could draw a report, a cover is sent (`seal_cover`), which
-is computed from no reader.
+A reader with fewer than `clicks_before_report` clicks also sends a report, a blank one (`Reporter.make` without a
+reader). It is one more value under each meaning, drawn and charged like the others. So whether something is sent
+follows from the settings and the release. If the ledger allows no new report, a cover is sent (`seal_cover`), which
+does not depend on the reader.
 
 Readers who do change: each value that a reader reaches under a meaning is charged once, and the bound holds for two
-readers whose values change at the same times; *when* they do is not covered, nor for which articles that match a saved
-search.
+readers whose values change at the same times; *when* they change is not covered, and neither are the times at which
+articles match a saved search.
 """
 
 from __future__ import annotations
@@ -66,22 +64,23 @@ def seal_report(
     clicks: int,
     sent: str,
 ) -> Sealed[RecallRequest]:
-    """Make the report for the reader's current state and put it in use.
+    """Make the report for the reader's current state and store it for sending.
 
-    It is charged unless it was drawn before. reader None: a blank report. settings: returns those in force now. clicks
-    is Clicks.latest_id() at the time the vectors were read. sent describes a fresh report to the reader. Send the
-    report in use while it lasts (`last_report`): a fresh one may cost budget.
+    It is charged unless it was drawn before. reader None: a blank report. settings: returns the current settings.
+    clicks is Clicks.latest_id() at the time the vectors were read. sent describes a fresh report to the reader. While
+    the current report is valid, send it instead (`last_report`): a fresh one may cost budget.
 
-    Raises BudgetSpent (nothing is prepared for sending, the memo stays), its CodebooksSpent if the server has already
-    introduced `codebooks_per_day` new codebooks today, ModeChanged if the settings now name another
-    mode, and ValueError for vectors that are not finite or of another shape than the release says.
+    Raises BudgetSpent (nothing is prepared for sending, the memo stays), its subclass CodebooksSpent if the server has
+    already introduced `codebooks_per_day` new codebooks today, ModeChanged if the settings now name another mode, and
+    ValueError for vectors that are not finite or whose shape differs from the release's.
 
-    Formal guarantees: those of the reporter's mechanism for one draw; for many, the module's. If it sends one of a few
-    values (`code`, `subset`), a value's draw is kept permanently and sent whenever the reader has that value again
-    under the same meaning, so that a life costs the mechanism's epsilon times the distinct values of each codebook,
-    whatever the number of reports; *when* the value changes is not covered. Charge, draw and memo are kept in one
-    transaction, on the disk before this returns: after a kill either all exist or none, and the bytes have not left. If
-    another process of this profile has put a report in use since this one last checked, that report is sent.
+    Formal guarantees: those of the reporter's mechanism for one draw; for many draws, those of this module. If it sends
+    one of a few values (`code`, `subset`), a value's draw is kept permanently and sent whenever the reader has that
+    value again under the same meaning, so that the lifetime cost is the mechanism's epsilon times the number of
+    distinct values of each codebook, whatever the number of reports; *when* the value changes is not covered. Charge,
+    draw and memo are kept in one transaction, on the disk before this returns: after a crash either all exist or none
+    does, and nothing was sent. If another process of this profile has stored a report since this one last checked, that
+    report is sent.
     """
     allowed = _still_allowed(reporter, settings)
     value, meaning = reporter.value(reader), reporter.meaning
@@ -138,12 +137,13 @@ def seal_cover(
     noise: NoiseSource,
     memo: ReportMemo,
 ) -> Sealed[RecallRequest]:
-    """Seal a cover: a blank report for when no report may be drawn and none is left to send.
+    """Seal a cover: a blank report for the time when no report may be drawn and none is left to send.
 
-    It stays in use until a report may be drawn. Raises ModeChanged if the settings now name another mode.
+    It is sent until a report may be drawn again. Raises ModeChanged if the settings now name another mode.
 
-    Formal guarantees: it is drawn without the reader, and every reader with these charges, settings, release and
-    vectors draws one alike: epsilon 0. That such a state was reached is visible, as *when* a report changes is.
+    Formal guarantees: it is drawn without the reader's data, and every reader with these charges, settings, release and
+    vectors draws from the same distribution: epsilon 0. It is visible that such a state was reached, just as it is
+    visible *when* a report changes.
     """
     _still_allowed(reporter, settings)
     report, clear = reporter.make(None, noise)
@@ -154,29 +154,29 @@ def seal_cover(
 
 
 def meaning_of(kept: Memo) -> ReportMeaning:
-    """Return the meaning of the report in use."""
+    """Return the meaning of the current report."""
     flat = np.frombuffer(kept.gram, dtype="<f4")
     width = round(flat.size**0.5)
     return ReportMeaning(kept.meaning, kept.mechanism, kept.encoder, kept.directions, flat.reshape(width, width))
 
 
 def is_blank(kept: Memo) -> bool:
-    """Return whether the report in use says nothing of its reader."""
+    """Return whether the current report says nothing about its reader."""
     return not kept.clear
 
 
 def is_cover(kept: Memo) -> bool:
-    """Return whether the report in use is a cover.
+    """Return whether the current report is a cover.
 
-    A report replaces it as soon as one may be drawn.
+    A real report replaces it as soon as one may be drawn.
     """
     return kept.clicks == NOBODYS_CLICKS
 
 
 def mode_of(kept: Memo, request: RecallRequest) -> str:
-    """Return the mode that made the report in use.
+    """Return the mode that made the current report.
 
-    Checked by mechanism first, as two modes may share a kind of report.
+    The mechanism is compared first, since two modes may share a kind of report.
     """
     return kept.mechanism.partition("/")[0] or request.report.kind
 
@@ -184,10 +184,10 @@ def mode_of(kept: Memo, request: RecallRequest) -> str:
 def last_report(
     memo: ReportMemo, *, release: ReleaseId, limit: int, settings: PrivacySettings, under: ReleaseId | None = None
 ) -> Sealed[RecallRequest] | None:
-    """Return the report in use, ready to be sent again, however old.
+    """Return the current report, ready to be sent again, however old.
 
-    None if the reader's mode has none under this release. A different limit than the first time changes that field
-    alone, never the noise; `under` names another release under which the report says the same
+    None if the reader's mode has none under this release. If the limit differs from the first time, only that field
+    changes, never the noise; `under` names another release under which the report says the same
     (`ReportMeaning.carried_to`).
 
     Formal guarantees: sending the same noisy values again is post-processing: epsilon 0.

@@ -1,7 +1,7 @@
 """Rankers with one model per group of readers (FINDING, CIKM 2023, section 4.2).
 
-The device determines its reader's group locally and tells nobody; all devices download all groups. `GroupRanker` ranks
-with the model of that group.
+The device determines its reader's group locally and reveals it to nobody; all devices download all groups.
+`GroupRanker` ranks with the model of that group.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class GroupModels:
-    """A ranker's groups as a release brings them (`protocol.releases.Groups`).
+    """The group models of a release's ranker (`protocol.releases.Groups`).
 
     weights: each parameter [K, *shape]. centroids and next_centroids are [K, D]. vectors and next_vectors are the
-    global weights that compute user vectors for each of the two.
+    global weights from which user vectors are computed, for the current and the next centroids.
     """
 
     weights: Weights
@@ -56,10 +56,10 @@ class OwnGroup:
 
 
 class ReaderVector:
-    """Computes a reader's vector: a ranker's scores of the D unit vectors, at length 1.
+    """Computes a reader's vector: a ranker's scores of the D unit vectors, scaled to length 1.
 
-    If a ranker's score is an inner product with a user vector, this is the user vector; if it weighs clicks by the
-    candidate, this is the closest equivalent. Features count as zeros.
+    If a ranker's score is an inner product with a user vector, this is the user vector; if the score weighs clicks
+    depending on the candidate, this is the closest equivalent. Features count as zeros.
 
     Args:
         graph: a `score` graph.
@@ -93,7 +93,7 @@ def nearest_group(centroids: NDArray[np.float32], vector: NDArray[np.float32]) -
 
 
 class GroupChoice:
-    """Determines a reader's group, by the current centroids and by the draft of the next."""
+    """Determines a reader's group, by the current centroids and by the next ones, which are a draft."""
 
     def __init__(self, graph: bytes, groups: GroupModels, *, features: int, threads: int = 1) -> None:
         self._groups = groups
@@ -105,7 +105,7 @@ class GroupChoice:
         return nearest_group(self._groups.centroids, self._now(clicks)) if len(clicks) else 0
 
     def drafted(self, clicks: NDArray[np.float32]) -> tuple[int, NDArray[np.float32]]:
-        """Return the group by the draft, and the vector [D] that determined it.
+        """Return the group by the draft centroids, and the vector [D] that determined it.
 
         clicks: at least one.
         """

@@ -40,7 +40,8 @@ class Declared(Protocol):
 class SharedPadding:
     """The position of the free axis of clicks, by name of input and output.
 
-    No result depends on padding, so padding only to the longest history of the batch gives the same and costs less.
+    No result depends on padding, so padding only to the longest history of the batch gives the same result and costs
+    less.
     """
 
     inputs: Mapping[str, int]
@@ -72,7 +73,7 @@ class SharedPadding:
         }
 
     def put_back(self, made: Arrays, count: int) -> dict[str, NDArray[Any]]:
-        """Return the outputs with zeros for these columns."""
+        """Return the outputs with zeros in the removed columns."""
         if not count:
             return dict(made)
         return {name: self._widened(name, each, count) for name, each in made.items()}

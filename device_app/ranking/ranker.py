@@ -85,7 +85,9 @@ class Ranker:
         if (FEATURES_INPUT in graph.inputs) != bool(features):
             declared = "declares" if FEATURES_INPUT in graph.inputs else "does not declare"
             named = ", ".join(features) or "none"
-            raise GraphMismatch(f"input {FEATURES_INPUT} of {name}: the graph {declared} it; features named: {named}")
+            raise GraphMismatch(
+                f"input {FEATURES_INPUT} of {name}: the graph {declared} it; declared features: {named}"
+            )
         self._graph = graph
         self.name = name
         self.features = features
@@ -118,7 +120,7 @@ class Ranker:
         inputs = {"clicks": padded, "click_mask": mask, "candidates": candidates[None].astype(np.float32, copy=False)}
         if self.features:
             if context_features is None:
-                raise ValueError(f"context: {self.name} weighs {', '.join(self.features)} and needs it")
+                raise ValueError(f"context: {self.name} uses {', '.join(self.features)} and needs it")
             inputs[FEATURES_INPUT] = feature_columns(self.features, context_features)[None]
         scores = np.asarray(self._graph(**inputs)["scores"][0], dtype=np.float32)
         if not np.isfinite(scores).all():

@@ -184,8 +184,8 @@ def usable(compute: Callable[[], Any], otherwise: NDArray[np.float32], what: str
     """Return `compute()` if it is usable, else `otherwise`.
 
     It is usable if it is finite and has the shape of `otherwise`. Graphs and their parameters come from the server,
-    which could make them fail for certain clicks only. If a request follows, it must follow in any case, so no failure
-    may propagate; it is logged on this device.
+    which could make them fail for certain clicks only. Whether a request is sent must not depend on such a failure, so
+    no failure may propagate; it is logged on this device.
     """
     try:
         with np.errstate(all="ignore"):

@@ -20,7 +20,7 @@ ITEM_TOWER = "item_tower."
 
 @dataclass(frozen=True)
 class ReaderViews:
-    """What a reader is ranked by besides clicks. Sensitive.
+    """The reader's other views, used for ranking besides clicks. Sensitive.
 
     searched [n, D] are the vectors of saved searches and followed topics. towers are the views' private user towers, by
     view, if they have learned one.
@@ -109,7 +109,7 @@ def released_name(shared: Parameters, view: str, name: str) -> str:
 
 
 def of_view(shared: Parameters, view: str) -> Parameters:
-    """Return a release's parameters by the names of one view's graph.
+    """Return a release's parameters, under the names used in one view's graph.
 
     Of the views' user towers, only that view's own is included. If the release has none for this view, only the
     parameters common to all views are returned.

@@ -27,7 +27,7 @@ def on_prototypes(
 
     prototypes [K, D], clicks [H, D], labels [H]. Divided by the channel's clicks they are the weights of its mean.
     Inner products are rounded to a grid on which additions are exact, so the total over channels, from which a report
-    is made, does not depend on how a release has the clicks clustered. Raises ValueError for vectors that don't fit
+    is made, does not depend on how a release clusters the clicks. Raises ValueError for vectors that don't fit
     together or aren't finite.
     """
     if clicks.ndim != 2 or prototypes.shape[1:] != clicks.shape[1:] or len(labels) != len(clicks):
@@ -70,7 +70,7 @@ class RecallModel:
     def contexts(self, clicks: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return g = MHSA(h): clicks [H, D], oldest first -> [H', D] for the newest H' = min(H, 50).
 
-        If the release's graph gives no usable contexts, the clicks themselves are returned.
+        If the release's graph returns no usable contexts, the clicks themselves are returned.
         """
         kept = min(len(clicks), CLICKS_LIMIT)
         if not kept:
@@ -86,7 +86,7 @@ class RecallModel:
     def decompose(self, contexts: NDArray[np.float32], labels: NDArray[np.int64]) -> Interests:
         """Return a_c,i = <r_c, ekey_i> for every channel: scores [C, B].
 
-        The scores are zeros if the release's graph gives none that are usable. Raises ValueError without clicks.
+        The scores are zeros if the release's graph returns no usable ones. Raises ValueError without clicks.
         """
         if not len(labels):
             raise ValueError("labels: a reader without clicks has no interests to decompose")

@@ -1,4 +1,4 @@
-"""The feeds that the reader follows, as the server that fetches them lists them.
+"""The feeds that the reader follows, as listed by the server that fetches them.
 
 A feed is known here by its publisher's name, which every card carries.
 """
@@ -14,8 +14,8 @@ from typing import Literal, Protocol
 class KnownFeed:
     """One feed. publisher: the name on its cards.
 
-    title: its name for the reader. folder: '' at top level. site: the address of its site, or ''. state: what its last
-    answer was, in a sentence, or ''; tone: whether that is as it should be.
+    title: its name for the reader. folder: '' at top level. site: the address of its site, or ''. state: its last
+    answer, described in a sentence, or ''; tone: whether that is normal.
     """
 
     publisher: str
@@ -35,7 +35,7 @@ class FeedDirectory(Protocol):
 
 
 class NoDirectory:
-    """A directory that knows no feed: each publisher with stories is then a feed at top level."""
+    """A directory without feeds: each publisher with stories then counts as a feed at top level."""
 
     def feeds(self) -> Sequence[KnownFeed]:
         """Return nothing."""

@@ -1,6 +1,6 @@
 """Labels the reader's interests: by the reader's own name, else by topics and names.
 
-The topics and names are those of what is read. No two labels are equal. Names of people, places and firms are
+The topics and names come from the articles read. No two labels are equal. Names of people, places and firms are
 recognised by their capitals.
 """
 
@@ -103,9 +103,9 @@ def label_of(cards: Sequence[NewsCard]) -> str:
 def distinct_labels(groups: Sequence[Sequence[NewsCard]], given: Mapping[int, str]) -> tuple[str, ...]:
     """Return a distinct label for each group of clicked articles, larger groups first.
 
-    Labels given by the reader stay as they are. Equal labels are distinguished by what is read more in one group than
-    in every other group with that label: another topic ('football and rugby'), else a name in the headlines ('football:
-    Leeds'), else a number. The same groups get the same labels, and no label equals a given one.
+    Labels given by the reader stay as they are. Equal labels are distinguished by something that is more frequent in
+    one group than in every other group with that label: another topic ('football and rugby'), else a name in the
+    headlines ('football: Leeds'), else a number. The same groups get the same labels, and no label equals a given one.
     """
     found = [given.get(at) or label_of(group) for at, group in enumerate(groups)]
     same = [name.casefold() for name in found]

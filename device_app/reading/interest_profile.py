@@ -105,7 +105,7 @@ def named_profile(
 ) -> Profile:
     """Return a profile with a label per channel.
 
-    A channel that matches a named interest gets the reader's name, any other a label by what it is about.
+    A channel that matches a named interest gets the reader's name, any other gets a label from its articles.
     """
     groups = _groups(active, labels)
     given = {channel: interest.name or "" for channel, interest in matched(groups, kept).items()}
@@ -222,7 +222,7 @@ class InterestNames:
         self._say(frozenset(news_ids), muted=muted)
 
     def forget(self, news_ids: Iterable[str]) -> None:
-        """Forget what was set for these articles."""
+        """Delete the settings for these articles."""
         gone = frozenset(news_ids)
         with self._lock:
             self._keep([_replaced(one, news_ids=one.news_ids - gone) for one in self.kept()])

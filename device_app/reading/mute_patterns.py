@@ -2,8 +2,8 @@
 
 Regular expressions are a subset without backreferences and lookaround, run as an automaton (Thompson, 1968): literals,
 `.`, classes `[a-z]` and `[^a-z]`, `\\d`, `\\w`, `\\s` (ASCII) and their opposites, groups, `|`, `*`, `+`, `?`, `{m,n}`,
-`^` and `$`. So no rule can hang the device, and the browser's device (reading/mute_patterns.ts) finds the same.
-Letter case never counts. Texts and patterns compare as `folded` writes them.
+`^` and `$`. So no rule can hang the device, and the browser's device (reading/mute_patterns.ts) gives the same results.
+Case is ignored. Texts and patterns are compared in the form that `folded` returns.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Matches = Callable[[str], bool]
 
 
 def plain(text: str) -> str:
-    """Return a text as patterns see it: folded, with single spaces."""
+    """Return a text in the form that patterns are matched against: folded, with single spaces."""
     return " ".join(folded(text[:TEXT_CHARS]).split())
 
 
 def matcher(kind: PatternKind, pattern: str) -> Matches:
-    """Return what tells whether a plain text matches.
+    """Return a function that tells whether a plain text matches.
 
-    word: the words stand in it as whole words. phrase: the characters stand in it. Raises PatternRefused.
+    word: the text contains the words as whole words. phrase: the text contains the characters. Raises PatternRefused.
     """
     if not pattern.strip() or len(pattern) > PATTERN_CHARS:
         raise PatternRefused(f"must have 1 to {PATTERN_CHARS} characters")

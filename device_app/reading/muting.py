@@ -19,21 +19,22 @@ AT_ONCE = 20_000
 
 
 class Muting:
-    """Adds and removes rules, and keeps their judgement of every article up to date."""
+    """Adds and removes rules, and keeps track of which articles they hide."""
 
     def __init__(self, rules: MuteRules, clock: Callable[[], datetime]) -> None:
         self._rules, self._clock = rules, clock
         self._compiled: tuple[tuple[MuteRule, ...], list[tuple[MuteRule, Matches]]] = ((), [])
 
     def add(self, field: RuleField, kind: RuleKind, pattern: str) -> None:
-        """Store a rule and apply it to everything here. Raises PatternRefused, or ValueError if there are too many."""
+        """Store a rule and apply it to all articles on this device. Raises PatternRefused, or ValueError if there are
+        too many."""
         pattern = " ".join(pattern.split())
         matcher(kind, pattern)
         self._rules.put(field, kind, pattern, self._clock())
         self.catch_up(AT_ONCE)
 
     def remove(self, rule_id: int) -> MuteRule | None:
-        """Delete a rule and show again what it alone hid; None if there is no such rule."""
+        """Delete a rule and show the articles again that only this rule hid; None if there is no such rule."""
         gone = self._rules.delete(rule_id)
         self.catch_up(AT_ONCE)
         return gone
@@ -45,7 +46,7 @@ class Muting:
         return [(rule, counts.get(rule.id, 0)) for rule in self._rules.all()]
 
     def catch_up(self, limit: int | None = None) -> int:
-        """Judge new and changed articles, at most about `limit`; return how many."""
+        """Apply the rules to new and changed articles, at most about `limit`; return how many."""
         return self._rules.judge(self._judge, limit)
 
     def _judge(self, card: NewsCard, body: str) -> int | None:

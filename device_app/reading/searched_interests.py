@@ -1,6 +1,7 @@
 """The second view as one vector: what the reader searches for and follows.
 
-The device has no text encoder, so a search is represented by what it finds here: the unit mean of its best matches.
+The device has no text encoder, so a search is represented by its results on this device: the unit mean of its best
+matches.
 """
 
 from __future__ import annotations

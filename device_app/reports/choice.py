@@ -115,7 +115,7 @@ class ReportChoice:
 
     @property
     def limit(self) -> int:
-        """How many candidates to ask for.
+        """How many candidates to request.
 
         It depends on settings and release only, so it is the same for every reader with these.
         """
@@ -131,7 +131,7 @@ class ReportChoice:
         return self._clicks.count()
 
     def reporter(self, models: ReleaseModels) -> Reporter | None:
-        """Return the mechanism that makes the reader's reports under the release in use.
+        """Return the reporter that makes the reader's reports under the current release.
 
         None if there is none.
         """
@@ -147,7 +147,7 @@ class ReportChoice:
     def beyond(self, reporter: Reporter) -> Ceiling | None:
         """Return which of the reader's limits is below the cost of a single report.
 
-        None if neither is.
+        None if neither limit is.
         """
         cost, life = reporter.mechanism.epsilon_per_report, self.ledger.lifetime("reports")
         if life is not None and cost > life * (1 + ROUNDING):
@@ -166,10 +166,10 @@ class ReportChoice:
         labels: NDArray[np.int64],
         watch: Stopwatch,
     ) -> ChosenReport | None:
-        """Return the report to send now; None if mode, limits or release rule out every report.
+        """Return the report to send now; None if mode, limits or release allow no report.
 
-        That decision doesn't depend on what was read. Returns the report in use, else a fresh one, which may be
-        charged; if none may be drawn now, the last one or a cover. Raises ModeChanged.
+        That decision doesn't depend on what was read. Returns the current report if it is still valid, else a fresh
+        one, which may be charged; if none may be drawn now, the last one or a cover. Raises ModeChanged.
         """
         reporter = self.reporter(models)
         if reporter is None or self.beyond(reporter) is not None:
@@ -284,7 +284,7 @@ def on_basis(
 ) -> tuple[NDArray[np.floating], tuple[int, ...]]:
     """Scores [C, B] on the release's basis, and the clicks of each channel.
 
-    A reader whose clicks all lack vectors has one channel without any interest.
+    If all of the reader's clicks lack vectors, there is one channel of zeros.
     """
     if not len(labels):
         return np.zeros((1, recall.protocol.basis_size), dtype=np.float32), (1,)
@@ -303,12 +303,12 @@ def memoised(
     under: ReleaseId | None = None,
     carried: bool = False,
 ) -> Sealed[RecallRequest] | None:
-    """The report in use, ready to be sent again, or None if a new one is due.
+    """Return the current report, ready to be sent again, or None if a new one is due.
 
     A new one is due if there is no report of the reader's mode under this release, if there were enough new clicks
-    since (`clicks_until_due`), or if the window is over. limit and under as in `last_report`. carried: the report's
-    codebook was carried over to another encoder; then the end of the window doesn't make a new report due, since that
-    would cost budget although nothing was read.
+    since (`clicks_until_due`), or if the window is over. limit and under: see `last_report`. carried: the report's
+    codebook was carried over to another encoder; then a new report is not due at the end of the window, since it would
+    cost budget although nothing was read.
 
     Formal guarantees: those of `last_report`, epsilon 0.
     """
@@ -321,5 +321,5 @@ def memoised(
 
 
 def clicks_until_due(kept: Memo, settings: PrivacySettings) -> int:
-    """New clicks after which the report in use is out of date, by the reader's mode."""
+    """Return the number of new clicks after which the current report is out of date, for the reader's mode."""
     return MODES[settings.mode].outdated_after(kept.clicks, settings.clicks_per_report)

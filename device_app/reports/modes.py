@@ -1,21 +1,21 @@
-"""The report modes: each one value that names its mechanism, its reporter and its label.
+"""The report modes; each is a value that names its mechanism, its reporter and its label.
 
 Modes without a report of their own:
 
 `none`: nothing is reported; every device gets the same default list and sorts it itself.
 
-Formal guarantees: epsilon = 0 for the content of a request: no function of the reader's clicks is sent. The server
-sees, as with any request, that this device asked at all, when, and from which network address.
+Formal guarantees: epsilon = 0 for the content of a request: no function of the reader's clicks is sent. As with any
+request, the server sees that this device sent one, when, and from which network address.
 
 `broadcast`: the device finds articles in the whole pool's codes; nothing is reported.
 
-Formal guarantees: epsilon = 0 for recall: every device pulls the same compressed pool; which articles are found is
-computed here and revealed to nobody. Requests depend on the release, and on which days' codes were pulled before, never
-on clicks.
+Formal guarantees: epsilon = 0 for recall: every device downloads the same compressed pool; which articles are found is
+computed here and revealed to nobody. Requests depend on the release and on the days already downloaded, never on
+clicks.
 
-Not covered: that and when this device pulls, and its address; and the text of an article that is opened and isn't
-stored yet: it is requested among at least a hundred of the pool (`requests.seal_block`), which reveals that one of
-these was opened, and which one if the server has put only one there that a reader would open.
+Not covered: whether and when this device downloads, and its address; and the text of an opened article that isn't
+stored yet. It is requested together with at least 99 others of the pool (`requests.seal_block`), which reveals that one
+of them was opened, and which one if the server made up the others.
 
 `auto`: stands for `interest`, `broadcast` or `none`, and sets the length of lists, by the pool's size.
 
@@ -58,16 +58,16 @@ LABELS = TextCatalogue("device_app.reports", "labels.toml")
 
 @dataclass(frozen=True)
 class Label:
-    """Texts about a mode, filled in with its mechanism's figures, and how its reports are shown.
+    """Texts about a mode, with placeholders for its mechanism's figures, and how its reports are shown.
 
-    texts: title, paragraph, and for a mode that reports, sent: what a report contains. Also uncovered, if there is more
-    that no epsilon covers than usual. usual: the mechanism whose figures stand in while a release offers none; a
-    paragraph with figures needs one.
+    texts: title, paragraph, and for a mode that reports, sent: what a report contains. uncovered: if more than usual is
+    not covered by epsilon. usual: the mechanism whose figures are shown while a release offers none; a paragraph with
+    figures needs one.
 
     rows and counts: the content of a report, row by row, and the counts it sends in clear. row_label names a row that
-    is no channel; in_a_sentence means that there is only one true number, shown in a sentence. for_comparison: offered
-    apart from the modes for readers. stricter_up_to: recommended as the stricter choice for pools of at most this many
-    articles.
+    is not a channel; in_a_sentence means that there is only one true number, shown in a sentence. for_comparison:
+    offered separately from the modes for readers. stricter_up_to: recommended as the stricter choice for pools of at
+    most this many articles.
     """
 
     texts: Mapping[str, str]
@@ -92,7 +92,7 @@ class Label:
 
     @property
     def uncovered(self) -> str:
-        """What no epsilon covers."""
+        """What epsilon does not cover."""
         usual = LABELS("uncovered")
         return self.texts.get("uncovered", usual).format(uncovered=usual)
 
@@ -112,7 +112,7 @@ STRICTER_UP_TO = 50_000
 
 
 def as_many_again(clicks_behind: int, clicks_per_report: int) -> int:
-    """New clicks after which a report is out of date: as many as it was made from, 3 to `clicks_per_report`.
+    """Return how many new clicks make a report out of date: as many as it was made from, 3 to `clicks_per_report`.
 
     A report made from three clicks says little; once there are many, 20 new ones change little (docs/decisions/017).
     """
@@ -121,10 +121,11 @@ def as_many_again(clicks_behind: int, clicks_per_report: int) -> int:
 
 @dataclass(frozen=True)
 class PoolTerms:
-    """What a list is chosen by: the release's figures, the same for every device, and the reader's limits; no clicks.
+    """The inputs for choosing a list: the release's figures, which are the same for every device, and the reader's
+    limits.
 
-    news: size of the pool, as the release states. epsilon_limit: most that a report may cost; bytes_limit: largest size
-    of an answer, or of the copy of the pool.
+    news: size of the pool, as the release states. epsilon_limit: the maximum cost of a report; bytes_limit: the maximum
+    size of an answer, or of the copy of the pool.
     """
 
     news: int
@@ -139,13 +140,14 @@ class ReportMode:
 
     name: as in the settings, on the page and in the ledger. label: texts and figures for people.
 
-    Of a mode that reports: mechanism randomises, and reporter makes its reports with it; the server decodes them by
-    their kind. outdated_after: new clicks after which a report is out of date, given those it was made from and the
-    setting `clicks_per_report`; its reporter's `meaning` decides whether a report is carried over to another release.
+    If the mode reports: mechanism randomises, and reporter uses it to make reports, which the server decodes by their
+    kind. outdated_after: the number of new clicks after which a report is out of date, given the number it was made
+    from and the setting `clicks_per_report`; its reporter's `meaning` decides whether a report is carried over to
+    another release.
 
-    finds: who finds articles beyond the default list: the server by a report, this device in its copy of the pool
-    ('here'), or nobody. chooses: of a mode that stands for another by the pool's size: which, and how long a list.
-    Until a release has stated the size of its pool, the mode reports nothing.
+    finds: who finds articles beyond the default list: the server from a report, this device in its copy of the pool
+    ('here'), or nobody. chooses: for a mode that stands for another depending on the pool's size: chooses the mode and
+    the length of lists. Until a release has stated the size of its pool, the mode reports nothing.
     """
 
     name: str
@@ -158,11 +160,14 @@ class ReportMode:
 
     def __post_init__(self) -> None:
         if not (self.finds == "server") == (self.mechanism is not None) == (self.reporter is not None):
-            raise ValueError(f"{self.name}: exactly a mode by which the server finds has a mechanism and a reporter")
+            raise ValueError(
+                f"{self.name}: a mode must have a mechanism and a reporter if, and only if, the server finds "
+                "its candidates"
+            )
 
     @property
     def decoder(self) -> str | None:
-        """The name of the server's decoder, which is the kind of its reports; None where nothing is reported."""
+        """The name of the server's decoder, which is the kind of its reports; None if nothing is reported."""
         return None if self.reporter is None else str(self.reporter.report.model_fields["kind"].default)
 
     def reporter_of(self, terms: ReportTerms) -> ModeReporter[Any] | None:

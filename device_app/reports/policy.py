@@ -1,4 +1,4 @@
-"""Decides which report mode applies: by the reader's settings and by what releases state, never by clicks."""
+"""Decides which report mode applies: from the reader's settings and what releases state, never from clicks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReportPolicy:
 
     @property
     def settings(self) -> PrivacySettings:
-        """The settings in force: the reader's, with a mode that stands for another one resolved."""
+        """The reader's settings, with a mode that stands for another one replaced by it."""
         return in_force(self.own, self.choice())
 
     @property
@@ -36,7 +36,7 @@ class ReportPolicy:
         return MODES[self.settings.mode]
 
     def choice(self) -> ListChoice | None:
-        """The mode and list length that the reader's mode stands for now; None if it stands for itself."""
+        """The mode and list length that the reader's mode currently stands for; None if it stands for itself."""
         if MODES[self.own.mode].chooses is None or (manifest := self.release()) is None:
             return None
         return choice_of(self.own, manifest.news, manifest.recall)
@@ -48,7 +48,7 @@ class ReportPolicy:
     def list_length(self, performance: PerformanceSettings) -> int:
         """The number of places on the default list.
 
-        It is the mode's choice if nothing else is searched for, else the configured limit.
+        It is the mode's choice if the default list is the only one, else the configured limit.
         """
         choice = self.choice()
         alone = choice is not None and MODES[choice.mode].finds == "nobody"
@@ -74,7 +74,7 @@ def choice_of(own: PrivacySettings, news: int | None, protocol: RecallProtocol) 
 
 
 def in_force(own: PrivacySettings, choice: ListChoice | None) -> PrivacySettings:
-    """The settings in force under a choice: its mode, and the lower of its and the reader's cost of a report."""
+    """Return the settings with a choice applied: its mode, and the lower of its epsilon and the reader's limit."""
     if choice is None:
         return own
     limit = min(own.epsilon_per_report, choice.epsilon) if choice.epsilon else own.epsilon_per_report
@@ -84,7 +84,8 @@ def in_force(own: PrivacySettings, choice: ListChoice | None) -> PrivacySettings
 def reporter_of(
     settings: PrivacySettings, protocol: RecallProtocol, spaces: PublicVectors, under: ReportRelease | None = None
 ) -> Reporter | None:
-    """The reporter for the reader's mode under a release; None if the mode makes none or the release lacks support.
+    """The reporter for the reader's mode under a release; None if the mode makes no reports or the release doesn't
+    support it.
 
     The release proposes codebooks and their epsilons; only those within `epsilon_per_report` are used.
     """

@@ -1,9 +1,9 @@
 """Reporters: what a mode reports, under which terms.
 
-By a release's codebook: the basic interest that weighs most, and for comparison the prototype nearest to the mean of
-the clicks, the topic read most, and the topics' shares.
+With a release's codebook: the basic interest with the largest weight, and for comparison the prototype nearest to the
+mean of the clicks, the topic read most, and the topics' shares.
 
-By scores on a release's basic interests: Uni-FedRec's as published, and with its privacy gaps closed.
+With scores on a release's basic interests: Uni-FedRec's reports as published, and with their privacy gaps closed.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class ReportRelease:
 
 @dataclass(frozen=True)
 class ReportTerms:
-    """What a release proposes and a reader allows. epsilon_limit: most that one report by a codebook may cost; the
-    release sets the cost of reports by the basis."""
+    """What a release offers and the reader allows. epsilon_limit: the maximum cost of a report with a codebook; the
+    release sets the cost of reports with the basis."""
 
     epsilon_limit: float
     protocol: RecallProtocol
@@ -79,7 +79,7 @@ class ReportTerms:
 class ModeReporter(ABC, Generic[M]):
     """A `privacy.reporter.Reporter` with its mechanism; subclasses say what they report and how.
 
-    name: of the mode. report: the protocol's type of its reports. made_from: the part of the input that it reports.
+    name: the mode's name. report: the protocol's type of its reports. made_from: the part of the input that it reports.
     """
 
     name: ClassVar[str]
@@ -91,7 +91,7 @@ class ModeReporter(ABC, Generic[M]):
     @classmethod
     @abstractmethod
     def of(cls, mechanism: Callable[..., M], terms: ReportTerms) -> Self | None:
-        """The reporter under these terms, drawing from such a mechanism; None if the release doesn't support it."""
+        """Return the reporter under these terms, using such a mechanism; None if the release doesn't support it."""
 
     @property
     @abstractmethod
@@ -99,7 +99,7 @@ class ModeReporter(ABC, Generic[M]):
         """See `Reporter.meaning`."""
 
     def decomposed(self, reader: ReportInput, labels: NDArray[np.int64], on_basis: Decompose) -> ReportInput:
-        """See `Reporter.decomposed`; by default the input as it is."""
+        """See `Reporter.decomposed`; by default the unchanged input."""
         return reader
 
     def shown(self, reader: ReportInput) -> Clear:
@@ -108,7 +108,8 @@ class ModeReporter(ABC, Generic[M]):
         return () if value is None else ((float(value),),)
 
     def value(self, reader: ReportInput | None) -> int | None:
-        """See `Reporter.value`; None if there are too many values to keep each draw: then every report is drawn."""
+        """See `Reporter.value`; None if there are too many values to store the draw of each; then every report is a
+        fresh draw."""
         return None
 
     @abstractmethod
@@ -118,7 +119,7 @@ class ModeReporter(ABC, Generic[M]):
 
 @dataclass(frozen=True, kw_only=True)
 class ByCodebook(ModeReporter[M]):
-    """Base of reporters by a codebook's prototypes [K, D]."""
+    """Base class of reporters with a codebook's prototypes [K, D]."""
 
     made_from: ClassVar[MadeFrom] = "clicks"
     codebook: Codebook
@@ -126,7 +127,7 @@ class ByCodebook(ModeReporter[M]):
 
     @classmethod
     def of(cls, mechanism: Callable[[int, float], M], terms: ReportTerms) -> Self | None:
-        """The reporter by the finest codebook within the reader's limit."""
+        """Return the reporter with the largest codebook within the reader's limit."""
         book = affordable(terms.protocol, terms.epsilon_limit)
         if book is None or book.size not in terms.spaces.prototypes:
             return None
@@ -148,7 +149,7 @@ class ByCodebook(ModeReporter[M]):
 
 
 def affordable(protocol: RecallProtocol, epsilon_limit: float) -> Codebook | None:
-    """The codebook of the greatest epsilon within the limit (of equal ones, the largest); None if there is none."""
+    """Return the codebook with the greatest epsilon within the limit (if equal, the largest); None if there is none."""
     within = [book for book in protocol.codebooks if book.epsilon <= epsilon_limit]
     return max(within, key=lambda book: (book.epsilon, book.size), default=None)
 
@@ -159,9 +160,9 @@ class InterestReporter(ByCodebook[RandomisedCode]):
     The prototypes are the basic interests. A cluster's weights are the inner products of its mean click with them, and
     its quota is its share of the clicks. Saved searches and followed topics are a second view of equal weight.
 
-    Formal guarantees: `RandomisedCode`'s, one drawing a value and codebook. The value is a function of the clicks'
-    vectors, the searches and the prototypes alone: clusters only group sums that are exact (`on_prototypes`), so a
-    release can't change the value by another graph of contexts or another distance between clusters.
+    Formal guarantees: `RandomisedCode`'s, with one draw for each value and codebook. The value is a function of the
+    clicks' vectors, the searches and the prototypes alone: clusters only group sums that are exact (`on_prototypes`),
+    so a release can't change the value through its context graph or its clustering distance.
     """
 
     name, report, made_from = "interest", CodeReport, "vector"
@@ -172,7 +173,8 @@ class InterestReporter(ByCodebook[RandomisedCode]):
         return replace(reader, scores=scores, counts=counts(labels))
 
     def weights(self, reader: ReportInput) -> NDArray[np.float64]:
-        """The weight of each basic interest [K]: the clusters' weights by quota, and the searches' with equal say."""
+        """Return the weight of each basic interest [K]: the clusters' weights by quota, averaged with the weights of
+        the searches."""
         total = np.zeros(self.codebook.size) if not reader.counts else reader.scores.sum(axis=0)
         if reader.searched is None:
             return np.asarray(total / max(1, sum(reader.counts)), dtype=np.float64)
@@ -181,7 +183,7 @@ class InterestReporter(ByCodebook[RandomisedCode]):
         return np.asarray((read + self.prototypes.astype(np.float64) @ reader.searched) / 2, dtype=np.float64)
 
     def value(self, reader: ReportInput | None) -> int:
-        """The basic interest with the largest weight; of equal ones the first."""
+        """Return the basic interest with the largest weight; ties go to the first."""
         return UNKNOWN if reader is None else int(np.argmax(self.weights(reader)))
 
     def shown(self, reader: ReportInput) -> Clear:
@@ -193,14 +195,15 @@ class InterestReporter(ByCodebook[RandomisedCode]):
         return (float(self.value(reader)),), tuple(np.round(self.weights(reader), 4).tolist()), *rows
 
     def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[CodeReport, Clear]:
-        """Draw a number; a blank one of a basic interest drawn uniformly."""
+        """Draw a number; for a blank report, from a uniformly drawn basic interest."""
         true = self.uniform(noise) if reader is None else self.value(reader)
         report = CodeReport(codebook=self.codebook.size, code=self.mechanism.release(true, noise))
         return report, () if reader is None else self.shown(reader)
 
 
 class CodeReporter(ByCodebook[RandomisedCode]):
-    """Reports the nearest prototype. Formal guarantees: `RandomisedCode`'s, one drawing a value and codebook."""
+    """Reports the nearest prototype. Formal guarantees: `RandomisedCode`'s, with one draw for each value and
+    codebook."""
 
     name, report, made_from = "code", CodeReport, "vector"
 
@@ -216,12 +219,13 @@ class CodeReporter(ByCodebook[RandomisedCode]):
 
 
 class SubsetReporter(ByCodebook[TopicSubset]):
-    """Reports the topic with most clicks. Formal guarantees: `TopicSubset`'s, one drawing a value and codebook."""
+    """Reports the topic with the most clicks. Formal guarantees: `TopicSubset`'s, with one draw for each value and
+    codebook."""
 
     name, report = "subset", SubsetReport
 
     def value(self, reader: ReportInput | None) -> int:
-        """The topic with most clicks; of equal ones the first."""
+        """Return the topic with the most clicks; ties go to the first."""
         return UNKNOWN if reader is None else int(np.argmax(histogram(self.prototypes, reader.clicks)))
 
     def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[SubsetReport, Clear]:
@@ -237,7 +241,7 @@ class TopicsReporter(ByCodebook[NoisyTopics]):
     name, report = "topics", TopicsReport
 
     def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[TopicsReport, Clear]:
-        """Draw a noisy histogram; a blank one of a topic drawn uniformly."""
+        """Draw a noisy histogram; for a blank report, of a uniformly drawn topic."""
         size = self.codebook.size
         shares = np.eye(size)[self.uniform(noise)] if reader is None else histogram(self.prototypes, reader.clicks)
         sent = tuple(self.mechanism.release(shares, noise).tolist())
@@ -249,13 +253,13 @@ GRID = 2.0**-16
 
 @dataclass(frozen=True, kw_only=True)
 class OnTheBasis(ModeReporter[M]):
-    """Base of reporters of scores on a release's basis; each report is drawn."""
+    """Base class of reporters of scores on a release's basis; each report is a fresh draw."""
 
     made_from: ClassVar[MadeFrom] = "decomposition"
 
     @classmethod
     def of(cls, mechanism: Callable[..., M], terms: ReportTerms) -> Self:
-        """The reporter with the noise that the release asks for."""
+        """Return the reporter with the noise that the release states."""
         drawing: Any = mechanism
         return cls(mechanism=drawing.under(terms.protocol), under=terms.under)
 
@@ -266,7 +270,7 @@ class OnTheBasis(ModeReporter[M]):
 
     @staticmethod
     def known(reader: ReportInput | None, basis_size: int) -> ReportInput:
-        """The reader's input; for a blank report, one channel without any interest."""
+        """Return the reader's input; for a blank report, one channel of zeros."""
         return reader or ReportInput(np.empty((0, 0), np.float32), np.zeros((1, basis_size), np.float32), (1,))
 
     @property
@@ -281,7 +285,7 @@ class BasisLaplaceReporter(OnTheBasis[BasisLaplace]):
     name, report = "basis_laplace", BasisLaplaceReport
 
     def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
-        """Draw noisy scores; the counts go in clear, and those of a blank report are one channel of one click."""
+        """Draw noisy scores; the counts are sent in clear, and a blank report has one channel of one click."""
         known = self.known(reader, self.mechanism.basis_size)
         clear = self.mechanism.clipped(known.scores)
         noisy = np.round(self.mechanism.release(known.scores, noise) / GRID) * GRID

@@ -1,7 +1,6 @@
 """List and count all articles with a card on this device.
 
-They are those of its lists and of the pool's copy. The table `article` is kept by triggers, so nothing here writes to
-it.
+They come from its lists and from the pool's copy. Triggers maintain the table `article`, so nothing here writes to it.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Place(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Another publisher's report of an event. here: whether it can be opened."""
+    """Another publisher's report of an event. here: whether it is on this device and can be opened."""
 
     publisher: str
     id: str
@@ -57,7 +56,7 @@ class Counts(NamedTuple):
 class Selection:
     """Which articles a list contains.
 
-    publishers: of these only; None: of all. unread_since: only unread ones, and those read since this time (None: all).
+    publishers: only of these; None: of all. unread_since: only unread ones and those read since this time (None: all).
     hidden: also those that a mute rule hides.
     """
 
@@ -99,7 +98,7 @@ class Articles:
     def page(self, selection: Selection, limit: int, after: Place | None = None) -> list[Place]:
         """Return the newest articles of a selection, newest first.
 
-        After: only those that follow this place.
+        after: only those that follow this place.
         """
         tests, values = selection.where()
         if after is not None:
@@ -138,7 +137,7 @@ class Articles:
         return ids
 
     def leads(self, news_ids: Iterable[str]) -> dict[str, str]:
-        """Return, for those of these articles without a card of their own, whose card lists them."""
+        """Return the article whose card lists each of these articles, for those without their own card."""
         return dict(
             self._database.rows(
                 f"SELECT id, lead FROM article WHERE lead IS NOT NULL AND id IN ({_WIDE})",
@@ -162,10 +161,10 @@ class Articles:
         return list(newest.values())[:SOURCES_SHOWN]
 
     def a_week(self, now: datetime) -> Mapping[str, float]:
-        """Return how many articles a week each publisher published lately.
+        """Return how many articles a week each publisher has published recently.
 
-        Publishers without any article here are left out. Lately is four weeks, or less if the oldest article here is
-        younger, but at least one week.
+        Publishers without any article here are left out. Counts the last four weeks, or less if the oldest article here
+        is younger, but at least one week.
         """
         now_us = to_us(now)
         oldest = self._database.number("SELECT min(published_at) FROM article WHERE published_at > 0")
@@ -198,7 +197,8 @@ def _by_kind(names: Iterable[Named]) -> list[str]:
 class Stream:
     """Which articles a list contains.
 
-    publishers: of these only; None: of all. read, saved: only those that are, or only those that aren't; None: both.
+    publishers: only of these; None: of all. read, saved: True: only those that are; False: only those that aren't;
+    None: both.
     since, before: published from this time on, and before this one.
     """
 
@@ -211,7 +211,7 @@ class Stream:
     def where(self) -> tuple[list[str], list[object]]:
         """Return SQL conditions on `article`, and their values.
 
-        Mute rules hide only what isn't saved.
+        Mute rules do not hide saved articles.
         """
         tests = [] if self.saved else ["hidden_by IS NULL"]
         values: list[object] = []
@@ -240,7 +240,7 @@ class Streams:
     ) -> list[Place]:
         """Return a page of a stream, newest first unless asked otherwise.
 
-        After: the last place of the page before.
+        after: the last place of the previous page.
         """
         tests, values = stream.where()
         order, follows = ("ASC", ">") if oldest_first else ("DESC", "<")

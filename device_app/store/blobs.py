@@ -30,7 +30,7 @@ class Blobs:
         return self.path(digest).exists()
 
     def put(self, content: bytes) -> str:
-        """Keep a blob; returns its hash. Raises StoreBroken if the disk refuses."""
+        """Store a blob and return its hash. Raises StoreBroken if it can't be written."""
         digest = sha256(content).hexdigest()
         if self.has(digest):
             return digest
@@ -66,7 +66,7 @@ class Blobs:
         return content
 
     def touch(self, digest: str) -> None:
-        """Mark the blob as used now: `prune` keeps it for a day from here."""
+        """Mark the blob as used now; `prune` keeps it for another day."""
         try:
             os.utime(self.path(digest))
         except FileNotFoundError:

@@ -1,7 +1,4 @@
-"""The log of every request that left this device, byte for byte, for its reader.
-
-And stage times of the last requests.
-"""
+"""The log of every request that left this device, byte for byte, and stage times of the last requests."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ _PRUNE_EVERY = 256
 class Departure:
     """A request just before it leaves. head is the exact request line and headers.
 
-    Words describes it in plain language.
+    words describes it in plain language.
     """
 
     at: datetime
@@ -52,7 +49,7 @@ class LoggedRequest:
     """A logged request. Lists leave `body` out; see ByteLog.entry.
 
     body holds the first BODY_KEPT_BYTES of body_bytes; status is None while unanswered, and trouble says why. epsilon
-    is what sending it this time was charged: 0 for a report that had been paid for before.
+    is what was charged for sending it this time: 0 for a report that had been paid for before.
     """
 
     id: int
@@ -121,7 +118,7 @@ class ByteLog:
         return int(kept[0])
 
     def answered(self, entry_id: int, *, status: int, head: bytes, response_bytes: int, ms: float) -> None:
-        """Add what came back: status, status line and headers, bytes of the body as received."""
+        """Record the answer: status, status line and headers, and the size of the body as received."""
         with self._database.quick_transaction():
             self._database.write(
                 "UPDATE traffic SET status = ?, response_head = ?, response_bytes = ?, ms = ? WHERE id = ?",
@@ -200,7 +197,7 @@ class TimingStore:
         self._listeners.append(listener)
 
     def record(self, kind: str, device_ms: Mapping[str, float], server_ms: Mapping[str, float], at: datetime) -> None:
-        """Keep one request's times; the oldest beyond a thousand are deleted."""
+        """Store one request's times; the oldest beyond a thousand are deleted."""
         with self._database.quick_transaction():
             kept = self._database.write(
                 "INSERT INTO timing (at, kind, device_ms, server_ms) VALUES (?, ?, ?, ?) RETURNING id",

@@ -31,7 +31,7 @@ class Clicks:
     def add(self, news_id: str, feed_id: str | None, at: datetime) -> int:
         """Store a click and return its id once it's on the disk.
 
-        Opening the same article twice from one feed is one click; outside feeds, one click in all.
+        Opening the same article twice from one feed is one click; outside feeds, one click in total.
         """
         with self._database.transaction():
             kept = self._database.write(
@@ -43,7 +43,7 @@ class Clicks:
                     "SELECT id FROM click WHERE feed_id = ? AND news_id = ?", (feed_id or "", news_id)
                 )
         if kept is None:
-            raise RuntimeError("a click that conflicts must exist")
+            raise RuntimeError("the click that caused the conflict was not found")
         return int(kept[0])
 
     def recent(self, limit: int = 50) -> list[Click]:
@@ -52,13 +52,13 @@ class Clicks:
         return [_click(row) for row in reversed(found)]
 
     def count(self) -> int:
-        """Return how many clicks are kept."""
+        """Return how many clicks are stored."""
         return self._database.number("SELECT count(*) FROM click")
 
     def latest_id(self) -> int:
         """Return the highest id ever assigned, including deleted clicks.
 
-        It measures how outdated a report is.
+        It is used to tell how outdated a report is.
         """
         return self._database.number("SELECT seq FROM sqlite_sequence WHERE name = 'click'")
 

@@ -1,6 +1,6 @@
 """Open and migrate the device's SQLite databases, and write in safe transactions.
 
-A kill never leaves half a transaction. `LateDatabase` creates its file only when something is first written to it.
+A crash never leaves half a transaction. `LateDatabase` creates its file only when something is first written to it.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Database:
     """The device's own database, used from many threads through one connection and one lock.
 
     WAL: when `transaction()` has ended, with synchronous=FULL, the rows survive a kill and a power cut.
-    `quick_transaction()` leaves out the wait for the disk: its rows survive a kill of the process, and a power cut may
-    take the last ones but never part of one. Deleted rows are overwritten (secure_delete); in the log they stand until
-    `fold`.
+    `quick_transaction()` leaves out the wait for the disk: its rows survive a kill of the process; a power cut may lose
+    the last transactions, but never part of one. Deleted rows are overwritten (secure_delete); the log contains them
+    until `fold`.
 
     Raises StoreBroken if the file can't be opened or written or was written by a newer version, and StoreDamaged if it
-    is empty, damaged or no database: when it is opened, and whenever it is met later.
+    is empty, damaged or not a database, when it is opened or at any later time.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Database:
     def when_undone(self, forget: Callable[[], None]) -> None:
         """Call `forget` whenever written rows are undone: after a rollback and in `erase`.
 
-        It is for callers that cache what they wrote. It's called under the lock and must not write.
+        It is for callers that cache what they wrote. `forget` is called under the lock and must not write.
         """
         self._undone.append(forget)
 
@@ -156,15 +156,15 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE ...
+        """Run the block in a transaction: BEGIN IMMEDIATE ... COMMIT, or ROLLBACK if the block raises.
 
-        COMMIT, or nothing at all if the block raises. Nested blocks join the outer one.
+         Nested blocks join the outer one.
 
         Raises RuntimeError inside a quick transaction, whose end would not wait for the disk.
         """
         with self._lock:
             if self._quick:
-                raise RuntimeError("what must be on the disk can't be written inside a quick transaction")
+                raise RuntimeError("a write that must reach the disk can't be nested in a quick transaction")
             if self._depth:
                 yield
                 return
@@ -220,7 +220,7 @@ class Database:
             return found
 
     def number(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Return the first column of the first row, for counts."""
+        """Return the first column of the first row, such as a count."""
         found = self.row(sql, values)
         return int(found[0]) if found and found[0] is not None else 0
 
@@ -240,11 +240,11 @@ class Database:
                 self._connection.executemany(sql, rows)
 
     def erase(self, keep: Callable[[], None] = lambda: None) -> None:
-        """Delete all that this device knows of its reader, overwrite it and free the space.
+        """Delete everything that this device knows about its reader, overwrite it and free the space.
 
-        Kept: the charges of the ledger without their subjects (otherwise erasing would refill the budget for what the
-        backend already holds), the pinned key and the releases, which say nothing of the reader. keep: writes what else
-        must remain; it is committed together with the deletion or not at all, whenever the process is killed.
+        Kept: the charges of the ledger without their subjects (otherwise erasing would refill the budget for data that
+        the backend already has), the pinned key and the releases, which say nothing about the reader. keep: writes
+        further rows that must remain, in the same transaction as the deletion.
         """
         with self._lock:
             with self.transaction():
@@ -341,7 +341,7 @@ def _migrate(path: Path, migrations: Path) -> None:
         raise StoreBroken(path, TOO_OLD)
     if newer := sorted(applied - known):
         why = f"a newer version of Ownfeed wrote it (migration {newer[0]}; this one knows up to {max(known)})"
-        raise StoreBroken(path, f"{why}, and it is unchanged")
+        raise StoreBroken(path, f"{why}; the database was not changed")
     if applied == known:
         return
     with _alone(path):
@@ -420,7 +420,7 @@ def store_error(path: Path, broken: Exception, remedy: Remedy = no_remedy) -> St
 
 
 def unreadable(broken: Exception) -> bool:
-    """Return whether a failure says that the file itself is damaged, or no database."""
+    """Return whether an error means that the file itself is damaged or not a database."""
     return any(words in str(broken) for words in UNREADABLE)
 
 
@@ -437,7 +437,7 @@ class LateDatabase:
     """A database that reads as empty while its file is missing.
 
     The first transaction creates it. A view that its reader never uses then costs neither a file nor the time of its
-    migrations, which adds up in a fleet of thousands. Raises StoreBroken as `Database` does, when it opens the file.
+    migrations, which adds up in a fleet of thousands. Raises StoreBroken like `Database` when it opens the file.
     """
 
     def __init__(self, path: Path, migrations: Path, remedy: Remedy = no_remedy) -> None:

@@ -47,7 +47,7 @@ _OWN: dict[str, tuple[str, str, Callable[..., object]]] = {
 
 
 def unreadable_row(rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> str | None:
-    """Return what is wrong with the first unreadable row of the device's own; None if none is.
+    """Return what is wrong with the first unreadable row that only this device has; None if all are readable.
 
     rows: runs a query.
     """
@@ -64,7 +64,8 @@ def unreadable_row(rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> str | No
 def damage(connection: sqlite3.Connection, *, whole: bool = True) -> str | None:
     """Return what is wrong with a database, as SQLite or this program describes it.
 
-    None if nothing is. Raises sqlite3.Error. whole: also check indices against their tables, which takes as long again.
+    None if nothing is wrong. Raises sqlite3.Error. whole: also check indices against their tables, which doubles the
+    time.
     """
     (found,) = connection.execute(f"PRAGMA {'integrity' if whole else 'quick'}_check(1)").fetchone()
     return unreadable_row(connection.execute) if found == "ok" else str(found)
@@ -85,7 +86,7 @@ class CopyStopped(Exception):
 
 @dataclass(frozen=True)
 class CopyMark:
-    """When a copy was made, and the limits in force since.
+    """When a copy was made, and the limits in effect since then.
 
     limits is the JSON of `privacy.accounting.limits.Limits`.
     """
@@ -95,7 +96,7 @@ class CopyMark:
 
 
 class DatabaseCopy:
-    """The copy `device.copy.sqlite` beside `device.sqlite`, at most one a database.
+    """The copy `device.copy.sqlite` beside `device.sqlite`, at most one per database.
 
     Only its owner can read it. The copy has an additional table with the time it was made: however it gets into the
     database's place, the device sees that it opens a copy, and charges for what may have been spent since
@@ -108,7 +109,7 @@ class DatabaseCopy:
         self.draft = draft_of(self.path)
 
     def mark(self) -> CopyMark | None:
-        """Return the copy's own mark; None if there is no copy, or no readable one."""
+        """Return the copy's mark; None if there is no readable copy."""
         if not self.path.exists():
             return None
         try:
@@ -119,7 +120,7 @@ class DatabaseCopy:
             return None
 
     def make(self, at: datetime, limits: str, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Replace the copy by one of the database as it is now; the last copy stays if this fails.
+        """Replace the copy by a new one of the database; the previous copy stays if this fails.
 
         Other threads can read and write meanwhile. Raises CopyStopped soon after `stopped` returns True, StoreDamaged
         if the database is damaged, StoreBroken if the copy can't be written.
@@ -179,10 +180,10 @@ class DatabaseCopy:
             with closing(_opened(self.path, "ro")) as connection:
                 found = damage(connection)
         except sqlite3.Error as broken:
-            raise StoreBroken(self.path, f"the copy is damaged itself ({broken})") from broken
+            raise StoreBroken(self.path, f"the copy is damaged too ({broken})") from broken
         mark = self.mark()
         if found or mark is None:
-            raise StoreBroken(self.path, f"the copy is damaged itself ({found or 'it has no date'})")
+            raise StoreBroken(self.path, f"the copy is damaged too ({found or 'it has no date'})")
         return mark
 
     def write(self, statements: Iterable[tuple[str, tuple[object, ...]]]) -> None:
@@ -210,7 +211,7 @@ class DatabaseCopy:
             raise StoreBroken(self.path, str(broken)) from broken
 
     def forget_drafts(self) -> None:
-        """Remove drafts that a kill has left, of a copy being made or being restored."""
+        """Remove drafts left by a crash while a copy was being made or restored."""
         overwrite_draft(self.path)
         forget_draft(self.original)
 
@@ -224,12 +225,12 @@ def mark_inside(database: Database) -> CopyMark | None:
         return None
     row = database.row(f"SELECT at, limits FROM {MARK_TABLE}")
     if row is None:
-        raise StoreBroken(database.path, "it is a copy, and does not say of when")
+        raise StoreBroken(database.path, "it is a copy without a date")
     return CopyMark(from_us(row[0]), row[1])
 
 
 def unmark(database: Database) -> None:
-    """Turn a copy into the database itself.
+    """Remove the mark that the database is a copy.
 
     Call it in the transaction that charges for what may have been spent since.
     """

@@ -51,7 +51,7 @@ class DefaultListStore:
 
 
 class PulledShards:
-    """The shards of article vectors pulled under each encoder, to resume a pull."""
+    """The shards of article vectors downloaded for each encoder, so that a download can resume."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -78,8 +78,8 @@ class PulledShards:
     def generation(self, encoder: str) -> str | None:
         """Return the name of this encoder's vectors as stored on this device.
 
-        None while they are incomplete. If this device left an encoder and returned to it, the name is a new one, since
-        its vectors were pulled again.
+        None while they are incomplete. If this device switched to another encoder and back, the name is a new one,
+        since the vectors were downloaded again.
         """
         found = self._database.row("SELECT generation FROM encoder WHERE encoder = ?", (encoder,))
         return None if found is None else f"{encoder}/{found[0]}"
@@ -87,7 +87,7 @@ class PulledShards:
     def set_complete(self, encoder: str, at: datetime) -> None:
         """Record that all shards of this encoder were pulled, or none was needed.
 
-        A later switch back starts over.
+        A later switch back to this encoder starts over.
         """
         with self._database.transaction():
             before = self._database.number("SELECT coalesce(max(generation) + 1, 0) FROM encoder")

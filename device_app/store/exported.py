@@ -107,7 +107,7 @@ class MovedRow(BaseModel):
 
 
 class MovedNews(MovedRow):
-    """A card. words is its searchable text, which is computed again."""
+    """A card. words is its searchable text, which the importing device computes again."""
 
     id: NewsId
     card: NewsCard
@@ -117,7 +117,7 @@ class MovedNews(MovedRow):
     @model_validator(mode="after")
     def _one_news(self) -> Self:
         if self.card.id != self.id:
-            raise ValueError(f"the card is of {self.card.id}, the row of {self.id}")
+            raise ValueError(f"the card has the id {self.card.id}, the row {self.id}")
         return self
 
 
@@ -377,7 +377,7 @@ def read_export(content: bytes, now: datetime) -> ReaderExport:
         raise ExportRefused("the file is not an Ownfeed export (it is not JSON)") from broken
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise ExportRefused(
-            f"version: must be {VERSION}; the file is of another version of Ownfeed, or none of its exports"
+            f"version: must be {VERSION}; the file is from another version of Ownfeed, or not an Ownfeed export"
         )
     try:
         exported = ReaderExport.model_validate(document)
@@ -422,8 +422,8 @@ class MovedSearches:
     one records what must still be written to the second.
 
     Formal guarantees: what was put in the transaction of `database` is in `searches` once `finish` has run, even if the
-    process ended in between; what was rolled back never gets there; nothing of it then stays in `database`; and nothing
-    of it is in copies and exports of `database` before that.
+    process ended in between; what was rolled back never gets there; afterwards nothing of it stays in `database`; and
+    copies and exports of `database` made before contain nothing of it.
     """
 
     def __init__(self, database: Database, searches: LateDatabase) -> None:
@@ -439,7 +439,7 @@ class MovedSearches:
             self._preferences.set(MOVED_SEARCHES, rows)
 
     def finish(self) -> None:
-        """Write the waiting rows, if any; of two settings for one name the later one wins.
+        """Write the waiting rows, if any; if there are two settings for a name, the later one wins.
 
         Call it after `put` and at start.
         """

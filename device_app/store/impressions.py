@@ -42,9 +42,9 @@ class ImpressionStore:
         *,
         first: int = 0,
     ) -> None:
-        """Store the articles that a feed serves, with their popularity then.
+        """Store the articles that a feed serves, with their current popularity.
 
-        Already served ones stay unchanged. first: the position of the first of them.
+        Already served ones stay unchanged. first: the position of the first article.
         """
         figures = [None] * len(news_ids) if popularity is None else list(popularity)
         with self._database.quick_transaction():
@@ -82,7 +82,7 @@ class ImpressionStore:
     ) -> None:
         """Store a feed whose articles were all viewed when served.
 
-        Feeds replayed from a data set are such.
+        It is for feeds replayed from a data set.
         """
         with self._database.quick_transaction():
             self.serve(feed_id, news_ids, at, popularity)
@@ -108,7 +108,7 @@ class ImpressionStore:
     def for_training(self, limit: int) -> list[Shown]:
         """Return the newest feeds with clicks, newest first, each with its viewed articles.
 
-        Articles that never came into view are left out: that they were not clicked says nothing of the reader.
+        Articles that never came into view are left out: not clicking them says nothing about the reader.
         """
         found = self._database.rows(
             """SELECT impression.feed_id, max(impression.at) AS last_at,

@@ -54,7 +54,7 @@ class LedgerRepository:
         return self._database.transaction()
 
     def append(self, entry: LedgerEntry) -> int:
-        """Keep a charge; it's on the disk when the transaction around it (or this call) ends.
+        """Store a charge; it is on the disk when the transaction around it (or this call) ends.
 
         Returns its id.
         """
@@ -84,7 +84,7 @@ class LedgerRepository:
         return float(found[0]) if found else 0.0
 
     def total(self, channel: str) -> float:
-        """Return pure epsilon of this channel's charges over the life of the device."""
+        """Return the pure epsilon of this channel's charges over the lifetime of the device."""
         found = self._database.row("SELECT total(epsilon) FROM charge WHERE channel = ?", (channel,))
         return float(found[0]) if found else 0.0
 
@@ -94,10 +94,9 @@ class LedgerRepository:
         return self._database.number(found, (channel, to_us(since)))
 
     def rho_alone(self, since: datetime | None = None, before: datetime | None = None) -> float:
-        """Total rho of the noisy sums if every other device was fake.
-
-        Of all time, or of charges since a time. Charges made before 2026-11-22 store the rho of a number of shares;
-        that rho times the number is an upper bound on the rho of one share.
+        """Return the total rho of the noisy sums if every other device was fake, for all charges or those in a period.
+        Charges made before 2026-11-22 store the rho of a number of shares; that rho times the number is an upper bound
+        on the rho of one share.
         """
         found = self._database.row(
             """SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
@@ -115,7 +114,7 @@ class LedgerRepository:
         return {entry.subject: entry for entry in map(_entry, rows)}
 
     def days(self, limit: int = 60) -> list[DaySum]:
-        """Sums by UTC day and channel, newest day first."""
+        """Return the sums by UTC day and channel, newest day first."""
         found = self._database.rows(
             """SELECT date(at / 1000000, 'unixepoch') AS day, channel, total(epsilon), count(*) FROM charge
                GROUP BY day, channel ORDER BY day DESC, channel LIMIT ?""",
@@ -141,7 +140,7 @@ class LedgerRepository:
         return Page(tuple(_entry(row) for row in rows), page, self._database.number("SELECT count(*) FROM charge"))
 
     def grouped(self) -> list[tuple[str, str, dict[str, float], float, float, int]]:
-        """Charges grouped by channel, mechanism, parameters, epsilon and delta, with their number."""
+        """Return charges grouped by channel, mechanism, parameters, epsilon and delta, with their number."""
         found = self._database.rows(
             """SELECT channel, mechanism, parameters, epsilon, delta, count(*) FROM charge
                GROUP BY channel, mechanism, parameters, epsilon, delta ORDER BY min(id)"""

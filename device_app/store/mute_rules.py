@@ -46,13 +46,13 @@ class MuteRules:
         )
 
     def put(self, field: RuleField, kind: RuleKind, pattern: str, at: datetime) -> None:
-        """Store a rule and have every article judged again.
+        """Store a rule; it is applied to every article.
 
         Raises ValueError if there are RULES_LIMIT already.
         """
         with self._database.transaction():
             if self._database.number("SELECT count(*) FROM mute_rule") >= RULES_LIMIT:
-                raise ValueError(f"{RULES_LIMIT} rules are the limit: remove one first")
+                raise ValueError(f"at most {RULES_LIMIT} rules are allowed: remove one first")
             self._database.write(
                 "INSERT INTO mute_rule (field, kind, pattern, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (field, kind, pattern, to_us(at)),
@@ -78,7 +78,7 @@ class MuteRules:
             return MuteRule(*row)
 
     def judge(self, judge: Judge, limit: int | None = None) -> int:
-        """Judge articles that no rule was tried on yet, at most about `limit`; return how many."""
+        """Apply rules to articles that were not checked yet, at most about `limit`; return how many."""
         done = 0
         while limit is None or done < limit:
             with self._database.quick_transaction():

@@ -30,7 +30,7 @@ _LAST_OF_PUBLISHERS = f"""
 
 
 def readable_card(text: str) -> NewsCard | None:
-    """Parse a stored card; None, as if it weren't stored, if it can't be read any more."""
+    """Parse a stored card; None if it can't be read any more."""
     return if_readable("a story", lambda: NewsCard.model_validate_json(text))
 
 
@@ -98,8 +98,8 @@ class NewsStore:
         """Store vectors [n, D] of articles in the store; rows of other articles are ignored.
 
         of_clicked: whether clicked articles may get a vector that they lack, as when a new encoder's shards are pulled.
-        Their existing vectors never change: what the reader's value is computed from must not change because the server
-        sends something else later.
+        Their existing vectors never change: the input of the reader's true value must not change because the server
+        later sends something else.
         """
         if vectors.ndim != 2 or len(vectors) != len(ids):
             raise ValueError(f"vectors of shape {vectors.shape} for {len(ids)} ids")
@@ -146,9 +146,9 @@ class NewsStore:
     def vectors(self, ids: Sequence[str], encoder: str) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
         """Return which of `ids` have a vector by `encoder`, [n], and the vectors, float32 [n, D].
 
-        The vectors are in the order of `ids`, zeros where missing. D is 0 if none of them has one. A vector of another
-        width than `width` counts as missing: it is of a release that gave this encoder other dimensions, and which
-        articles those are must not be visible.
+        The vectors are in the order of `ids`, zeros where missing. D is 0 if none of them has one. A vector whose width
+        differs from `width` counts as missing: it comes from a release in which this encoder had other dimensions, and
+        it must not be visible which articles have one.
         """
         found = self._database.rows(
             f"SELECT news_id, float32 FROM vector WHERE encoder = ? AND news_id IN ({_WIDE})",
@@ -235,8 +235,8 @@ class NewsStore:
     def prune(self, before: datetime, keep: Iterable[str] = ()) -> int:
         """Delete articles stored before a time, with bodies and vectors; returns how many.
 
-        Clicked articles, those the reader reacted to, and `keep` stay: history and training need them. So do the last
-        that came of each publisher: its feed may publish once in months.
+        Clicked articles, those the reader reacted to, and `keep` stay: history and training need them. So do the latest
+        articles of each publisher, since some publish only once in months.
         """
         with self._database.transaction():
             self._revise()

@@ -45,7 +45,7 @@ class Feedback:
             )
 
     def retract(self, news_id: str, kind: ReactionKind) -> bool:
-        """Take a reaction back; False if there was none."""
+        """Undo a reaction; False if there was none."""
         with self._database.transaction():
             return (
                 self._database.write("DELETE FROM reaction WHERE news_id = ? AND kind = ?", (news_id, kind)).rowcount
@@ -60,7 +60,7 @@ class Feedback:
         return [Reaction(news_id, kept, from_us(at)) for news_id, kept, at in found]
 
     def kinds(self) -> dict[str, frozenset[str]]:
-        """Kinds of reaction by news id."""
+        """Return the kinds of reaction by article id."""
         found: dict[str, set[str]] = {}
         for one in self.reactions():
             found.setdefault(one.news_id, set()).add(one.kind)
@@ -90,7 +90,7 @@ class Stances:
             self._database.write(FORGET_UNFOLLOWED)
 
     def followed(self) -> Names:
-        """(kind, name) of all that is followed."""
+        """Return (kind, name) of everything that is followed."""
         return self._with("follow")
 
     def followed_topics(self) -> list[tuple[str, datetime]]:
@@ -101,7 +101,7 @@ class Stances:
         return [(name, from_us(at)) for name, at in found]
 
     def blocked(self) -> Names:
-        """(kind, name) of all that is blocked."""
+        """Return (kind, name) of everything that is blocked."""
         return self._with("block")
 
     def all(self) -> dict[tuple[str, str], str]:

@@ -1,7 +1,7 @@
 """Store this device's part in rounds: uploads, secure sums, views and the outbox.
 
-Uploads and the state of secure sums are stored before they are sent, so that a kill neither loses nor repeats a
-message: an upload is sent again byte for byte, and dropped when too late.
+Uploads and the state of secure sums are stored before they are sent, so that a crash neither loses a message nor sends
+a different one: an upload is sent again byte for byte, or dropped when it is too late.
 
 Contributions to private counts are logged, so that none is made twice.
 """
@@ -48,7 +48,7 @@ class CountWindow:
 class CountLog:
     """The time windows already spent.
 
-    A display or click is in one window, however its round ends.
+    A display or click belongs to one window, regardless of how its round ends.
     """
 
     def __init__(self, database: Database) -> None:
@@ -89,7 +89,8 @@ class CountLog:
             spent = self._database.number("SELECT max(until) FROM count_taken")
             if to_us(taken.since) < spent:
                 raise ValueError(
-                    f"since: {taken.since.isoformat()} is before {from_us(spent).isoformat()}, spent already"
+                    f"since: {taken.since.isoformat()} is before {from_us(spent).isoformat()}, a day that is "
+                    "already spent"
                 )
             self._database.write(
                 "INSERT INTO count_taken (round, since, until, displayed, clicked) VALUES (?, ?, ?, ?, ?)",
@@ -234,8 +235,8 @@ class RoundUploads:
     """Hashes of updates and masked vectors by round.
 
     Formal guarantees: across all processes and connections that have this database open, and over all restarts, at most
-    one upload a round is ever bound. Whoever sends only what it has bound, or what is stored from the transaction that
-    bound it, sends no two uploads of one round that differ.
+    one upload is ever bound to a round. Code that sends only what it has bound, or what that transaction stored, never
+    sends two different uploads in one round.
     """
 
     def __init__(self, database: Database) -> None:
@@ -265,7 +266,7 @@ class ViewLog:
     def record(self, round_id: str, views: Sequence[str], *, clip: float, sigma: float, at: datetime) -> None:
         """Record that these views are about to contribute a gradient each.
 
-        A second contribution in the same round counts as one gradient with the noise that both together leave.
+        Two contributions in the same round count as one gradient with the joint noise of both.
         """
         with self._database.transaction():
             for view in views:
@@ -286,7 +287,7 @@ class ViewLog:
 class SumPart:
     """This device's part in one sum. offer and state are JSON.
 
-    State holds the round's secrets. sent: the current message has arrived. payload: the masked vector, until it has
+    state holds the round's secrets. sent: the current message has arrived. payload: the masked vector, until it has
     arrived; a second, different one must never be made.
     """
 
@@ -300,14 +301,14 @@ class SumPart:
 class SumParts:
     """Parts in sums by round; several are under way if rounds run in parallel.
 
-    Every change names the state it starts from: a process that holds an older one changes nothing, and sends nothing.
+    Every change names the state it starts from: a process with an older state changes nothing and sends nothing.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin(self, part: SumPart, at: datetime) -> None:
-        """Keep the first state of a part. Raises RoundTakenOver if the round has one."""
+        """Store the first state of a part. Raises RoundTakenOver if the round has one."""
         with self._database.transaction():
             kept = self._database.write(
                 """INSERT INTO sum_part (round, offer, state, payload, sent, changed_at) VALUES (?, ?, ?, ?, ?, ?)
@@ -320,8 +321,9 @@ class SumParts:
     def go_on(self, before: SumPart, after: SumPart, at: datetime) -> None:
         """Replace `before` by `after`. Raises RoundTakenOver unless `before` is the stored state.
 
-        The comparison is inside the transaction that writes (BEGIN IMMEDIATE), so of several processes that start from
-        one state, only one gets to the next; a state holds its own keys, so no two of them are equal by chance.
+        The comparison is inside the transaction that writes (BEGIN IMMEDIATE), so if several processes start from the
+        same state, only one of them reaches the next; a state contains its own keys, so two states are never equal by
+        chance.
         """
         with self._database.transaction():
             kept = self._database.write(

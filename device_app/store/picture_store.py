@@ -20,9 +20,9 @@ MARK_CHARS = 12
 
 @dataclass(frozen=True)
 class StoredPictures:
-    """text is the exact list, from which its ETag is computed; shards are its hashes.
+    """The stored list of pictures.
 
-    Marks are by id and place.
+    text is the exact list, from which its ETag is computed; shards are its hashes. marks are by id and place.
     """
 
     text: bytes
@@ -31,7 +31,7 @@ class StoredPictures:
 
 
 class PictureStore:
-    """Shards by the hash of their blob; the list is in use once all of them are here."""
+    """Stores shards by the hash of their blob; a list is used once all of its shards are stored."""
 
     def __init__(self, database: Database, preferences: Preferences) -> None:
         self._database, self._preferences = database, preferences
@@ -43,7 +43,7 @@ class PictureStore:
         return not self._hidden.get()
 
     def show(self, wanted: bool) -> None:
-        """Show pictures from now on, or stop: then none are kept, and none are requested."""
+        """Switch pictures on or off; if off, none are stored or requested."""
         with self._database.transaction():
             self._preferences.set(PICTURES_HIDDEN, None if wanted else True)
             self._hidden.forget()
@@ -73,9 +73,9 @@ class PictureStore:
                 )
 
     def make_room(self, listing: PictureList) -> None:
-        """Delete pictures that neither this list nor the one in use names.
+        """Delete pictures that neither this list nor the current one names.
 
-        They are those of lists that were never completed. So there are never more than two lists' pictures, twice
+        They belong to lists that were never completed. So the pictures of at most two lists are stored, twice
         PICTURES_LIMIT_BYTES.
         """
         with self._database.quick_transaction():
@@ -83,9 +83,10 @@ class PictureStore:
             self._keep_only((*_hashes(listing), *(kept.shards if kept else ())))
 
     def use(self, listing: PictureList, text: bytes, at: datetime) -> None:
-        """Put a list in use in one step, and delete the pictures that it doesn't name.
+        """Make this list the current one in one step, and delete pictures that it doesn't name.
 
-        Does nothing if the list is incomplete here or the reader wants none: both can happen while it is pulled.
+        Does nothing if the list is incomplete on this device or the reader wants no pictures: both can happen while it
+        is downloaded.
         """
         with self._database.quick_transaction():
             if not self.shown() or not all(map(self.has, listing.shards)):
@@ -111,7 +112,8 @@ class PictureStore:
     def path(self, news_id: NewsId, of_text: int = 0) -> str:
         """Return a picture's address on this device.
 
-        '' if the article has none here, or none is wanted. of_text: 0 for its card's, else its number in the text.
+        '' if there is none on this device, or the reader wants no pictures. of_text: 0 for the card's picture, else the
+        picture's number in the text.
         """
         kept = self._current.get() if self.shown() else None
         mark = kept.marks.get((news_id, of_text)) if kept else None

@@ -31,7 +31,7 @@ class StoredPool:
 
     @property
     def pulled_bytes(self) -> int:
-        """The size of its download, if everything was pulled at once."""
+        """The size of the whole download."""
         shards = (part.size_bytes for shard in self.listing.shards for part in (shard.codes, shard.cards))
         return len(self.text) + self.listing.book.size_bytes + self.listing.priors.size_bytes + sum(shards)
 
@@ -64,14 +64,14 @@ class PoolStore:
         return row[0] if row else None
 
     def put_part(self, digest: str, content: bytes) -> None:
-        """Keep a part whose hash was checked."""
+        """Store a part whose hash was checked."""
         with self._database.quick_transaction():
             self._database.write(
                 "INSERT INTO pool_part (sha256, content) VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, content)
             )
 
     def put_shard(self, shard: CodeShard, codes: bytes, cards: Sequence[NewsCard]) -> None:
-        """Keep a shard's codes (checked, as a blob) and its cards, in one step."""
+        """Store a shard's codes (checked, as a blob) and its cards, in one step."""
         rows = [(shard.cards.sha256, place, card.id, card.model_dump_json()) for place, card in enumerate(cards)]
         with self._database.quick_transaction():
             self.put_part(shard.codes.sha256, codes)
@@ -87,7 +87,7 @@ class PoolStore:
         return found == shard.count
 
     def use(self, listing: PoolCodes, text: bytes, at: datetime) -> None:
-        """Put a listing in use in one step, and delete what it doesn't need."""
+        """Make this listing the current one in one step, and delete what it doesn't need."""
         parts = [listing.book.sha256, listing.priors.sha256, *(shard.codes.sha256 for shard in listing.shards)]
         with self._database.transaction():
             self._database.write(
@@ -118,7 +118,7 @@ class PoolStore:
         return [card for (text,) in found if (card := readable_card(text)) is not None]
 
     def places(self, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """(Hash of the shard's cards, place) by id, for articles of the listing in use."""
+        """Return (hash of the shard's cards, place) by id, for articles of the current listing."""
         kept = self.current()
         shards = {shard.cards.sha256 for shard in kept.listing.shards} if kept is not None else set()
         found = self._database.rows(
@@ -171,7 +171,7 @@ ROWS_A_STEP = 200
 
 
 class PoolIndex:
-    """Finds cards of the listing in use, by the same rules as `SearchIndex` finds articles.
+    """Finds cards of the current listing, by the same rules as `SearchIndex` for articles.
 
     Its content follows from the listing alone: the words of every day that it names. Search queries are not stored.
     """
@@ -180,7 +180,7 @@ class PoolIndex:
         self._database, self._pool = database, pool
 
     def catch_up(self, limit: int | None = None) -> int:
-        """Delete days that the listing in use doesn't name, and add missing ones.
+        """Delete days that the current listing doesn't name, and add missing ones.
 
         It adds at most about `limit` cards. Returns how many cards were added.
         """
@@ -194,7 +194,7 @@ class PoolIndex:
         return done
 
     def hits(self, text: str) -> list[WordHit]:
-        """Return all cards that have every word of `text`, in no order.
+        """Return all cards that have every word of `text`, in no particular order.
 
         A card listed on two days is returned twice.
         """

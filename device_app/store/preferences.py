@@ -46,7 +46,7 @@ class Preferences:
         return json.loads(found[0]) if found else None
 
     def set(self, name: str, value: Any) -> None:
-        """Keep a JSON value; None forgets the name."""
+        """Store a JSON value; None deletes it."""
         with self._database.transaction():
             if value is None:
                 self._database.write("DELETE FROM preference WHERE name = ?", (name,))
@@ -70,17 +70,17 @@ Parameters = Mapping[str, NDArray[np.float32]]
 class PrivateParameters:
     """Private parameters by the model's name.
 
-    They outlive releases, but not the encoder that they were trained with.
+    They are kept across releases, but not across a change of the encoder that they were trained with.
 
-    Formal guarantees: none by itself. Values are read by ranking and training on this device; what leaves is made of
-    `SharedUpdate` alone, which refuses them.
+    Formal guarantees: none by itself. Values are read by ranking and training on this device; what is sent is made from
+    `SharedUpdate` only, which refuses them.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, model: str, encoder: str) -> Parameters:
-        """By name; empty before the first step under this encoder."""
+        """Return parameters by name; empty before the first step under this encoder."""
         found = self._database.row(
             "SELECT parameters FROM private_parameters WHERE model = ? AND encoder = ?", (model, encoder)
         )

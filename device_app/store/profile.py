@@ -19,8 +19,8 @@ LOCK_NAME, HOLDER_NAME = "device.lock", "device.pid"
 class ProfileLock:
     """An exclusive lock on a profile's folder, held by the operating system for this process.
 
-    It ends with the process, however that ends, so that nothing stale is left after a kill. What the database itself
-    guarantees (`RoundUploads`, `SumParts`) doesn't depend on it.
+    It ends with the process in any case, so that a crash leaves no stale lock. The guarantees of the database itself
+    (`RoundUploads`, `SumParts`) don't depend on it.
     """
 
     def __init__(self, home: Path) -> None:
@@ -61,7 +61,7 @@ BESIDE = {"device.sqlite": (BEGUN_NAME, "page.key", "views/searches.sqlite")}
 
 
 def marks_of(database: Path) -> list[Path]:
-    """Traces of an earlier use of this database, other than the database itself."""
+    """Return traces of an earlier use of this database, other than the database itself."""
     home = database.parent
     named = (DatabaseCopy(database).path, database.with_name(f"{database.name}-wal"))
     beside = [home / name for name in BESIDE.get(database.name, ())]
@@ -69,7 +69,7 @@ def marks_of(database: Path) -> list[Path]:
 
 
 def asides_of(database: Path) -> list[Path]:
-    """Files of a database, its log or its copy that were moved aside."""
+    """Return the files of a database, its log or its copy that were moved aside."""
     return sorted(database.parent.glob(f"{database.stem}*{ASIDE}*")) if database.parent.exists() else []
 
 

@@ -1,6 +1,6 @@
 """Which stories the reader has read: opened here, marked as read, or read in an app.
 
-A mark is not a click: it teaches the ranking nothing and never leaves the device.
+A mark is not a click: the ranking learns nothing from it, and it never leaves the device.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ReadMarks:
     def mark(self, news_ids: Collection[str], at: datetime) -> int:
         """Mark stories as read and return the mark's number, for `undo`.
 
-        0 if all were read already.
+        0 if all were already read.
         """
         with self._database.transaction():
             found = self._database.rows(
@@ -106,9 +106,9 @@ class ReadMarks:
         return self._database.number("SELECT count(*) FROM read_story WHERE batch = ?", (batch,))
 
     def take_over(self, rows: Iterable[tuple[str, int, int]]) -> None:
-        """Add (news id, time in microseconds, batch) of another device.
+        """Add (article id, time in microseconds, batch) of another device.
 
-        Call it inside a transaction. Its marks get one number here, since theirs may be in use.
+        Call it inside a transaction. All its marks get one new number here, since their numbers may already be in use.
         """
         batch = 1 + self._database.number("SELECT max(batch) FROM read_story")
         self._database.write_many(

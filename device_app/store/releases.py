@@ -35,9 +35,10 @@ class KeptRelease:
 
 
 class TrustedKey(NamedTuple):
-    """public_key is the key that must sign releases.
+    """The trusted signing key.
 
-    First is the reader's initial key, rotation the number of the last rotation from it, 0 for none.
+    public_key must sign releases. first is the initial key, rotation the number of the last rotation from it, 0 for
+    none.
     """
 
     public_key: bytes
@@ -102,10 +103,10 @@ class InstalledReleases:
         *,
         new_chain: bool = False,
     ) -> None:
-        """Store a verified release's blobs, then put it in use in one step.
+        """Store a verified release's blobs, then make it the current one in one step.
 
-        After a kill the old or the new release is in use. link is stored as the end of its chain. new_chain: the
-        release is from another server, whose chain replaces the old one.
+        After a crash either the old or the new release is the current one. link is stored as the end of its chain.
+        new_chain: the release is from another server, whose chain replaces the old one.
         """
         manifest = ReleaseManifest.model_validate_json(signed.manifest)
         for blob in blobs:
@@ -148,8 +149,8 @@ class InstalledReleases:
     def trusted_key(self, from_settings: bytes | None = None) -> TrustedKey | None:
         """Return the key that must have signed the backend's releases.
 
-        None before the first release. from_settings: the reader's own choice. It takes precedence over the pinned key,
-        and stands for its successor by rotation if this device has followed those rotations.
+        None before the first release. from_settings: the reader's own choice. It takes precedence over the pinned key;
+        if this device has followed rotations of it, its successor is returned.
         """
         row = self._database.row("SELECT public_key, coalesce(first_key, public_key), rotation FROM pinned_key")
         kept = TrustedKey(*row) if row else None
@@ -162,7 +163,7 @@ class InstalledReleases:
         with self._database.transaction():
             pinned = self.pinned_key()
             if pinned is not None and pinned != public_key:
-                raise ValueError("another key is pinned already")
+                raise ValueError("another key is already pinned")
             self._database.write(
                 """INSERT INTO pinned_key (only, public_key, pinned_at, first_key) VALUES (1, ?, ?, ?)
                    ON CONFLICT DO NOTHING""",
@@ -183,10 +184,7 @@ class InstalledReleases:
         self.pin_successor(TrustedKey(key, key, 0), at)
 
     def trust(self) -> Trust:
-        """Return the rows that decide which releases this device accepts.
-
-        They are for its copy (`Copies.trust`).
-        """
+        """Return the rows that decide which releases this device accepts, for its copy (`Copies.trust`)."""
         return {table: tuple(self._database.rows(sql)) for table, sql in _TRUST.items()}
 
 

@@ -16,7 +16,7 @@ from device_app.store.rows import RowCache, from_us, to_us
 
 @dataclass(frozen=True)
 class Memo:
-    """The noisy request that was paid for, and the clear scores behind it, which never leave.
+    """The noisy request that was paid for, and the scores without noise, which never leave the device.
 
     payload is the exact JSON of the RecallRequest; clear is C x B, after clipping; clicks is the Clicks.latest_id() at
     that time, -1 for a cover. meaning, mechanism, encoder, directions and gram ([n, n] float32) are those of the
@@ -48,14 +48,14 @@ class ReportMemo:
         return found if found is not None and found.release == release else None
 
     def latest(self) -> Memo | None:
-        """Return the report in use, whatever its release."""
+        """Return the current report, under any release."""
         return self._latest.get()
 
     def by_another_process(self) -> Memo | None:
-        """Return a report that another process of this profile has put in use; None if none has.
+        """Return a report that another process of this profile has stored; None if there is none.
 
         This process compares it with what it last saw. Call it inside the transaction that would pay for a new one, so
-        that two processes don't both pay.
+        that not both processes pay.
         """
         remembered, stored = self._latest.get(), self._read()
         if stored == remembered:
@@ -64,7 +64,7 @@ class ReportMemo:
         return stored
 
     def keep(self, memo: Memo) -> None:
-        """Put a new report in use."""
+        """Store a new report as the current one."""
         with self._database.transaction():
             self._database.write(
                 """INSERT OR REPLACE INTO report_memo
@@ -86,7 +86,7 @@ class ReportMemo:
             self._latest.forget()
 
     def clear(self) -> None:
-        """Take the report out of use: the next one is drawn and charged again."""
+        """Drop the current report: the next one is drawn and charged again."""
         with self._database.transaction():
             self._database.write("DELETE FROM report_memo")
             self._latest.forget()
@@ -122,7 +122,7 @@ class DrawnReports:
     def keep(self, mechanism: str, meaning: str, value: int, report: str, at: datetime) -> None:
         """Store a first draw, inside the transaction of its charge.
 
-        Raises sqlite3.IntegrityError for a second.
+        Raises sqlite3.IntegrityError for a second draw.
         """
         with self._database.transaction():
             self._database.write(

@@ -1,8 +1,8 @@
 """Helpers for repositories: times as numbers, pages of long lists, and cached rows.
 
 SQLite keeps no checksums of its pages: a bit that flips on the disk shows only when a row is read. Unreadable rows that
-the backend can provide again count as missing (`if_readable`); unreadable rows of the device's own mean that the file
-is damaged (`database_copy`).
+the backend can provide again count as missing (`if_readable`); unreadable rows that only the device has mean that the
+file is damaged (`database_copy`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def to_us(at: datetime) -> int:
 
 
 def from_us(us: int) -> datetime:
-    """Return the UTC time of that many microseconds since 1970."""
+    """Return the UTC time of this many microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def if_readable(what: str, read: Callable[[], T]) -> T | None:
     """Read a row that the backend can provide again; None if it can't be read.
 
-    The log calls the row `what`.
+    what: the name of the row in the log.
     """
     try:
         return read()
@@ -49,7 +49,7 @@ def if_readable(what: str, read: Callable[[], T]) -> T | None:
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Rows of page `number` (the first is 1) and how many rows all pages hold together."""
+    """Rows of page `number` (the first is 1), and the number of rows on all pages."""
 
     rows: tuple[T, ...]
     number: int
@@ -63,17 +63,17 @@ class Page(Generic[T]):
 
 
 def offset(number: int, size: int = PAGE_SIZE) -> int:
-    """Return rows before page `number`; raises ValueError below page 1."""
+    """Return the number of rows before page `number`; raises ValueError below page 1."""
     if number < 1:
         raise ValueError(f"page {number}: pages count from 1")
     return (number - 1) * size
 
 
 class RowCache(Generic[T]):
-    """A cached value of rows that only its owner writes.
+    """A cached value computed from rows that only its owner writes.
 
-    It is read once and kept until the owner forgets it. It is also forgotten when a transaction is rolled back and when
-    the device is erased.
+    It is read once and cached until the owner forgets it. It is also forgotten when a transaction is rolled back and
+    when the device is erased.
     """
 
     def __init__(self, database: Database, read: Callable[[], T]) -> None:

@@ -1,6 +1,6 @@
 """Search the device's articles by words, in any script; saved searches, and articles opened from search results.
 
-The search uses substrings and SQLite's FTS5, and stores no query. All of it stays in this view's own store.
+The search uses substrings and SQLite's FTS5, and stores no query. Everything stays in this view's own store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUERY_WORDS_LIMIT = 16
 
 
 def folded(text: str) -> str:
-    """Text normalised for comparison: composed, without case."""
+    """Return text normalised for comparison: composed, without case."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -67,7 +67,7 @@ class SearchIndex:
     """Find articles by words.
 
     Every query word of two letters or more must begin a word of the card or the text. Titles, abstracts, publishers,
-    sections and topics weigh eight times as much as the text (BM25). The index is in the device's own database beside
+    sections and topics have eight times the weight of the text (BM25). The index is in the device's own database beside
     the articles and is deleted with them.
     """
 
@@ -124,7 +124,7 @@ class SearchIndex:
         return [row[0] for row in found]
 
     def hits(self, text: str) -> list[WordHit]:
-        """Return all articles that have every word of `text`, in no order."""
+        """Return all articles that have every word of `text`, in no particular order."""
         query = match_of(text)
         if not query:
             return []
@@ -164,7 +164,7 @@ def words_of(text: str) -> str:
 def match_of(text: str) -> str:
     """Return the FTS5 query for the first sixteen words of `text`.
 
-    '' if none of them holds a letter or a number.
+    '' if none of them contains a letter or a number.
     """
     phrases = []
     for word in folded(text).split()[:QUERY_WORDS_LIMIT]:
@@ -211,9 +211,9 @@ class Searches:
         self._database = database
 
     def save(self, words: str, at: datetime) -> SavedSearch:
-        """Keep a search; the same words again keep their first time.
+        """Store a search; the same words again keep their first time.
 
-        Raises ValueError for a blank or overlong text, or when fifty are kept already.
+        Raises ValueError for a blank or overlong text, or if fifty are already stored.
         """
         plain = " ".join(words.split())
         if not 1 <= len(plain) <= WORDS_LIMIT_CHARS:
@@ -261,7 +261,7 @@ class Searches:
             )
 
     def openings(self) -> list[tuple[str, datetime]]:
-        """(news id, when), oldest first."""
+        """Return (article id, time), oldest first."""
         found = self._database.rows("SELECT news_id, at FROM opened ORDER BY at, news_id")
         return [(news_id, from_us(at)) for news_id, at in found]
 

@@ -25,12 +25,10 @@ from protocol.text_catalogue import TextCatalogue
 
 
 class EncoderTakeover:
-    """Moves from the release in use to a newer one.
-
-    With another encoder, also to another space of vectors.
+    """Moves from the current release to a newer one, and to another vector space if the encoder differs.
 
     Args:
-        swap: puts the newest installed release in use: from then on feeds and reports are made by its encoder.
+        swap: makes the newest installed release the current one, whose encoder is then used for feeds and reports.
     """
 
     def __init__(self, releases: ReleaseSync, vectors: VectorSync, swap: Callable[[], None]) -> None:
@@ -57,7 +55,7 @@ class VectorSync:
 
     This is needed only when the encoder changes: new articles come with vectors by the current encoder. Which shards
     are requested depends on the release and on which of them were pulled before, never on what is in the store: every
-    device that meets a new encoder pulls all shards, and discards what it doesn't need.
+    device that gets a new encoder downloads all shards, and discards what it doesn't need.
     """
 
     def __init__(

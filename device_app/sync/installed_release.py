@@ -49,7 +49,7 @@ class Release:
         return self.manifest.release
 
     def has_graph(self, model: str, purpose: str) -> bool:
-        """Return whether the release brings this graph."""
+        """Return whether the release has this graph."""
         return model in self.manifest.models and purpose in self.manifest.models[model].graphs
 
     def graph(self, model: str, purpose: str) -> bytes:
@@ -70,7 +70,7 @@ class Release:
         return self._weights[model]
 
     def groups(self, model: str) -> GroupModels:
-        """Return the models of a ranker's groups, with the rule by which a device finds its group.
+        """Return the models of a ranker's groups, with the centroids by which a device finds its group.
 
         Raises ReleaseRefused.
         """
@@ -86,7 +86,9 @@ class Release:
             (next_vectors, {name: value.shape for name, value in shared.items()}),
         ):
             if {name: value.shape for name, value in found.items()} != shapes:
-                raise ReleaseRefused(self.id, f"groups of {model}: their weights are not those of {entry.size} of it")
+                raise ReleaseRefused(
+                    self.id, f"groups of {model}: the weights are not those of {entry.size} groups of this model"
+                )
         dimensions = self.manifest.dimensions
         centroids, next_centroids = (
             self._vectors(ref, "centroids", entry.size, dimensions) for ref in (entry.centroids, entry.next_centroids)
@@ -116,7 +118,7 @@ class Release:
             (manifest.default_ranker, "ranker", NEEDED_OF_RANKER),
         ):
             if self._entry(model).role != role:
-                raise ReleaseRefused(self.id, f"model {model} is no {role} model")
+                raise ReleaseRefused(self.id, f"model {model} is not a {role} model")
             for purpose in purposes:
                 self.graph(model, purpose)
         self.spaces()
@@ -163,7 +165,7 @@ class Release:
             raise ReleaseRefused(self.id, f"weights of {model}: not a safetensors blob ({broken})") from broken
         for name, tensor in tensors.items():
             if not _NAME.match(name):
-                raise ReleaseRefused(self.id, f"weights of {model}: {name!r} is no parameter name")
+                raise ReleaseRefused(self.id, f"weights of {model}: {name!r} is not a parameter name")
             if tensor.dtype != np.float32 or not np.isfinite(tensor).all():
                 raise ReleaseRefused(self.id, f"weights of {model}: {name} is not finite float32")
             tensor.flags.writeable = False

@@ -1,4 +1,4 @@
-"""The reader's feeds as their own server has them, and changes to them (`ownfeed read`)."""
+"""The reader's feeds on the reader's own server, and changes to them (`ownfeed read`)."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ TONES: Mapping[FeedStatus, Literal["good", "due", "bad"]] = {
 
 
 class OwnFeedsSync:
-    """Keeps the list of feeds up to date, and the newest stories while nothing can rank them.
+    """Keeps the list of feeds up to date, and also the newest stories while they can't be ranked.
 
-    Each change is asked of the server at once, when the reader makes it; the list is then fetched again. Calls raise
+    Each change by the reader is sent to the server at once; then the list is fetched again. Calls raise
     BackendUnreachable, BackendRefused or AnswerMalformed.
 
-    Formal guarantees: what `step` asks, and when, depends on the server's answers alone; nothing that is read enters a
-    request (tests/privacy/test_own_feeds.py).
+    Formal guarantees: what `step` requests, and when, depends only on the server's answers; requests contain nothing
+    about what is read (tests/privacy/test_own_feeds.py).
     """
 
     def __init__(self, server: OwnServer, news: NewsStore, clock: Callable[[], datetime]) -> None:
@@ -54,7 +54,7 @@ class OwnFeedsSync:
         """The list as last seen; None before the first answer."""
 
     def step(self) -> bool:
-        """Fetch the list, and the newest stories while nothing ranks them.
+        """Fetch the list, and the newest stories while they can't be ranked.
 
         Return whether the server can rank.
         """
@@ -67,7 +67,7 @@ class OwnFeedsSync:
 
     @property
     def preparing(self) -> Preparation | None:
-        """What the server prepares before it can rank; None if it can, or hasn't answered yet."""
+        """Return the server's progress in preparing to rank; None if it is ready, or hasn't answered yet."""
         return None if self.listed is None else self.listed.preparing
 
     def feeds(self) -> tuple[OwnFeed, ...]:
@@ -76,11 +76,11 @@ class OwnFeedsSync:
         return tuple(sorted(feeds, key=lambda one: ([*map(str.casefold, one.folder)], one.shown.casefold())))
 
     def feed(self, key: str) -> OwnFeed | None:
-        """Return the feed of this key; None if it isn't followed."""
+        """Return the feed with this key; None if it isn't followed."""
         return next((one for one in self.feeds() if one.key == key), None)
 
     def folders(self) -> tuple[tuple[str, ...], ...]:
-        """Return every folder that has a feed, and those around it."""
+        """Return every folder that contains a feed, and its parent folders."""
         paths = {one.folder[:depth] for one in self.feeds() for depth in range(1, len(one.folder) + 1)}
         return tuple(sorted(paths, key=lambda path: [*map(str.casefold, path)]))
 
@@ -93,7 +93,7 @@ class OwnFeedsSync:
         self._and_list(self._server.follow(FollowFeed(url=url, title=title, folder=tuple(folder), site=site)))
 
     def change(self, wanted: ChangeFeed) -> None:
-        """Change what is named."""
+        """Change the named properties of a feed."""
         self._and_list(self._server.change(wanted))
 
     def remove(self, key: str) -> None:
@@ -105,7 +105,7 @@ class OwnFeedsSync:
         self._and_list(self._server.restore(NamedFeed(key=key)))
 
     def refresh(self, key: str | None = None) -> Done:
-        """Ask a feed, or all, for new stories now; pauses that a server has asked for still hold."""
+        """Refresh one feed or all of them now; pauses requested by their servers still apply."""
         return self._and_list(self._server.refresh(RefreshFeeds(key=key)))
 
     def rename_folder(self, folder: Sequence[str], to: Sequence[str]) -> None:
@@ -119,7 +119,7 @@ class OwnFeedsSync:
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of these articles that the server has.
 
-        Those of articles in the store are kept.
+        Texts of articles in the store are stored, too.
         """
         found = {body.id: body.body for body in self._server.texts(TextsWanted(ids=tuple(ids))).bodies}
         self._news.put_bodies(found)
@@ -139,7 +139,7 @@ class OwnFeedsSync:
 
 
 class ListedFeeds:
-    """The list as the Feeds page reads it (`reading.feed_directory.FeedDirectory`)."""
+    """The list of feeds in the form that the Feeds page uses (`reading.feed_directory.FeedDirectory`)."""
 
     def __init__(self, own_feeds: OwnFeedsSync) -> None:
         self._own_feeds = own_feeds

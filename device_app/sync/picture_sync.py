@@ -28,10 +28,10 @@ NOT_NOW = (404, 410, 503)
 class PictureSync:
     """Keeps all pictures of the list up to date.
 
-    Formal guarantees: requests are a function of the server's list, of what was pulled before, and of the reader's one
-    switch; neither clicks nor what a page shows enter them. With the switch off nothing is requested. The ETag is
-    computed here, from the list's bytes, so that the backend can't use it to mark this device; the list itself can,
-    like any that a device repeats (threat model, *What remains*).
+    Formal guarantees: requests are a function of the server's list, of what was downloaded before, and of the reader's
+    switch for pictures; they don't depend on clicks or on what a page shows. With the switch off nothing is requested.
+    The ETag is computed here, from the list's bytes, so that the backend can't use it to mark this device; the list
+    itself can mark it, like everything that a device repeats (threat model, *What remains*).
     """
 
     def __init__(self, client: HttpClient, store: PictureStore, clock: Callable[[], datetime]) -> None:
@@ -83,9 +83,9 @@ class PictureSync:
         )
         name, body = f"shard {ref.sha256[:12]}", answer.body
         if len(body) != ref.size_bytes:
-            raise AnswerMalformed("pictures", f"{name}: {len(body)} bytes, declared were {ref.size_bytes}")
+            raise AnswerMalformed("pictures", f"{name}: {len(body)} bytes, declared as {ref.size_bytes}")
         if sha256(body).hexdigest() != ref.sha256:
-            raise AnswerMalformed("pictures", f"{name}: its hash is not the declared one")
+            raise AnswerMalformed("pictures", f"{name}: its hash differs from the declared one")
         try:
             pictures = unpack_pictures(body, shard.count)
         except PictureError as broken:

@@ -1,7 +1,7 @@
-"""Pull releases, check that they follow from the one in use, and put them in use.
+"""Download releases, check that they follow the current one, and install them.
 
 A release must follow by number, date and chain, under the trusted key or one that rotations lead to. Signature, hashes
-and a trial run are checked before the release is put in use in one step. `MaterialSync` pulls the other blobs that
+and a trial run are checked before the release is installed in one step. `MaterialSync` downloads the other blobs that
 rounds need.
 """
 
@@ -42,7 +42,7 @@ _ANOTHER = "it is not signed by the pinned key"
 def successor(client: HttpClient, trusted: TrustedKey, offered: bytes) -> TrustedKey:
     """Return the key to trust after following rotations from the trusted one to `offered`.
 
-    Requests are the same whatever key is trusted. Raises ReleaseRefused if no chain of rotations leads there, or if one
+    Requests don't depend on the trusted key. Raises ReleaseRefused if no chain of rotations leads there, or if one
     of them is forged; the trusted key stays.
     """
     reader_may = (
@@ -82,8 +82,8 @@ def link_of(signed: SignedManifest, manifest: ReleaseManifest) -> ChainLink:
 def is_old_news(signed: SignedManifest, manifest: ReleaseManifest, store: InstalledReleases) -> bool:
     """Return whether a release that this device has already used is offered again.
 
-    That happens when one of several server workers is behind the others: the release isn't used again, and this is no
-    cause for alarm.
+    That happens when one of several server workers is behind the others: the release isn't used again, and this is not
+    an error.
     """
     current = store.current()
     if current is None or release_number(manifest.release) >= release_number(current.manifest.release):
@@ -113,13 +113,13 @@ def require_successor(
     if manifest.created_at < min(current.manifest.created_at, now):
         raise ReleaseRefused(name, f"its date is before that of {current.manifest.release}")
     kept = store.chained()
-    assert kept is not None, "a release is put in use together with its place in the chain"
+    assert kept is not None, "a release must be installed together with its place in the chain"
     head: str | None = kept.head
     if number > kept.number + 1:
         between = _chain_since(client, kept, number).releases
         head = head_after(head, [each for each in between if kept.number < release_number(each.release) < number])
     if manifest.chain != head:
-        why = f"the releases before it are others than those that this device was shown up to r{kept.number}"
+        why = f"the releases before it differ from those this device was shown up to r{kept.number}"
         raise ReleaseForked(name, why)
 
 
@@ -183,7 +183,8 @@ class ReleaseSync:
     releases start a new chain.
 
     Requests depend only on which release and blobs are stored. The ETag sent is the number of the release in use modulo
-    16, so that it can't serve as a mark; once an hour none is sent, as a release 16 ahead has the same.
+    16, so that it can't be used to mark a device; once an hour none is sent, because a release 16 ahead has the same
+    ETag.
     """
 
     def __init__(
@@ -302,7 +303,7 @@ def _within(before: datetime | None, now: datetime, span: timedelta) -> bool:
 
 
 def fetch_blob(client: HttpClient, ref: BlobRef, release: str) -> bytes:
-    """Fetch a blob whose size and hash are as the manifest says.
+    """Fetch a blob, and check its size and hash against the manifest.
 
     Raises ReleaseRefused otherwise, and BackendRefused if the backend can't answer now.
     """
@@ -317,7 +318,7 @@ def fetch_blob(client: HttpClient, ref: BlobRef, release: str) -> bytes:
     except BackendRefused as refused:
         if refused.problem.status >= 500:
             raise  # the backend's own trouble says nothing against the release
-        raise ReleaseRefused(release, f"blob {ref.sha256[:12]} can't be had: {refused}") from refused
+        raise ReleaseRefused(release, f"blob {ref.sha256[:12]} can't be downloaded: {refused}") from refused
     return checked_blob(answer.body, ref, release)
 
 
@@ -326,7 +327,7 @@ def checked_blob(content: bytes, ref: BlobRef, release: str) -> bytes:
     if len(content) != ref.size_bytes:
         raise ReleaseRefused(release, f"blob {ref.sha256[:12]} has {len(content)} bytes, declared {ref.size_bytes}")
     if digest(content) != ref.sha256:
-        raise ReleaseRefused(release, f"blob {ref.sha256[:12]}: its hash is not the declared one")
+        raise ReleaseRefused(release, f"blob {ref.sha256[:12]}: its hash differs from the declared one")
     return content
 
 

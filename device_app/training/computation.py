@@ -98,8 +98,8 @@ class ComputationFactory:
 class Computation:
     """One round's task on one release: the form of its update, and the update.
 
-    The form follows from release and round alone: nothing of the reader's is read before `gather`, which a device calls
-    after it has taken its place.
+    The form depends only on the release and the round: no data of the reader is read before `gather`, which a device
+    calls after it has joined.
     """
 
     def __init__(self, factory: ComputationFactory, release: Release, manifest: RoundManifest) -> None:
@@ -128,14 +128,14 @@ class Computation:
     def shapes(self) -> Shapes:
         """Return the shapes of an update's tensors.
 
-        Raises NotEligible if materials are unavailable.
+        Raises NotEligible if the round's data are unavailable.
         """
         return self._task.shapes(self._params)
 
     def one_click(self) -> OneClick | None:
         """Return how far replacing one click by another moves the update.
 
-        None: as far as replacing all. Raises NotEligible.
+        None: as far as replacing all data. Raises NotEligible.
         """
         return self._kind.one_click(self._given)
 
@@ -160,12 +160,11 @@ class Computation:
         Raises NotEligible and ValueError for causes that are the same for every reader: no gradient graph. Its `paid`
         raises NotEligible, so that nothing is charged, if any data it comes from was deleted or muted meanwhile.
 
-        Formal guarantees: graphs, weights, vectors and materials are the server's, and may be made so that the
-        computation fails, gives values that are not finite, or other tensors than declared, for some clicks and not for
-        others. None of this shows in what is sent or charged: such a device gives zeros, in the same form, under the
-        same noise, at the same cost. So does one whose reader has fewer than ENOUGH_CLICKS clicks, or none that can be
-        used for training, and one all of whose clicks are held out, or none of them if a task is about these. When it
-        is sent doesn't depend on how long the computation takes (`due_updates`).
+        Formal guarantees: graphs, weights, vectors and the round's data come from the server, which may choose them so
+        that the computation fails, gives values that are not finite, or other tensors than declared, for certain clicks
+        only. None of this is visible in what is sent or charged: such a device sends zeros, in the same form, under the
+        same noise, at the same cost. So does a device whose reader has fewer than ENOUGH_CLICKS clicks, or none that
+        can be used for the task. When it is sent doesn't depend on how long the computation takes (`due_updates`).
         """
         if not self._marks:
             self.gather()
@@ -196,11 +195,11 @@ class Computation:
         )
 
     def nothing(self) -> ComputedUpdate:
-        """Return zeros in the update's form, computed from no data of the reader's.
+        """Return zeros in the update's form, computed without the reader's data.
 
         A device sends them if it has nothing to contribute, or if its update is not ready when it is due.
 
-        Formal guarantees: in what is sent and charged it can't be told from another update, as `zero_update`.
+        Formal guarantees: in what is sent and charged it is indistinguishable from another update, like `zero_update`.
         """
         update = self._kind.zeros(self._given)
         shared = zero_update(self.shapes(), self._entry)
@@ -247,13 +246,13 @@ class Computation:
         materials = self._manifest.materials
         size_bytes = sum(ref.size_bytes for ref in materials.values())
         if size_bytes > MATERIALS_LIMIT_BYTES:
-            raise NotEligible(f"its materials have {size_bytes} bytes, the limit is {MATERIALS_LIMIT_BYTES}.")
+            raise NotEligible(f"its data have {size_bytes} bytes, the limit is {MATERIALS_LIMIT_BYTES}.")
         if name not in materials:
-            raise NotEligible(f"the round brings no {name!r}.")
+            raise NotEligible(f"the round includes no {name!r}.")
         try:
             return self._factory.materials(materials[name])
         except (BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused) as trouble:
-            raise NotEligible(f"{name!r} of the round can't be had: {trouble}") from trouble
+            raise NotEligible(f"{name!r} of the round can't be downloaded: {trouble}") from trouble
 
     def _source(self) -> SampleSource:
         """Return the samples that the task may use; may be empty."""
@@ -304,7 +303,7 @@ class Computation:
 def trainable(release: Release, kind: TaskKind) -> tuple[str, ...] | None:
     """Return models of the release that the task can run on.
 
-    None for a task of no particular model.
+    None for a task that is not tied to a model.
     """
     if kind.role is None:
         return None

@@ -1,4 +1,4 @@
-"""Store computed updates, charge them and send them.
+"""Store computed updates, charge for them and send them.
 
 A payload is in the outbox, and its cost in the ledger, before its first byte leaves. So a crash at any point charges at
 most once, and a retry sends the same bytes.
@@ -76,7 +76,7 @@ class Delivery:
         self._uploads = RoundUploads(channel.database)
 
     def keep(self, offer: RoundOffer, update: ComputedUpdate) -> Kept:
-        """Clip, add noise, charge and store an update in one transaction.
+        """Clip an update, add noise, charge for it and store it in one transaction.
 
         `ComputedUpdate.paid` is called in it too.
 
@@ -158,7 +158,7 @@ class Delivery:
     def send_again(self, item: OutboxItem) -> None:
         """Send the same bytes again.
 
-        If that fails they are kept for later; if the reader has forbidden it, they are dropped.
+        If that fails they are kept for later; if the reader no longer allows it, they are dropped.
         """
         now = self._clock()
         try:

@@ -1,8 +1,8 @@
-"""Send each update at a random time, drawn when its device takes a place.
+"""Send each update at a random time, drawn when the device joins the round.
 
 The time does not depend on how long the computation takes. Otherwise a server could tell from the time of an upload how
 much its reader has read, or whether the reader was using the machine. So the computation runs in the background at the
-lowest priority, and its result is used when its time has come. If it isn't ready by then, the update is zeros
+lowest priority, and its result is used when the update is due. If it isn't ready by then, the update is zeros
 (`Computation.nothing`).
 """
 
@@ -51,10 +51,10 @@ def lower_priority() -> None:
 
 @dataclass
 class DueUpdate:
-    """The update of one place in a round. One thread may compute it and another take it.
+    """The update for one round.
 
-    due_at: the earliest time it can be taken. begun_at: when its place was taken. beside: runs the computation in the
-    background; None: it is computed when it is taken.
+    One thread may compute it and another take it. due_at: the earliest time it can be taken. begun_at: when the device
+    joined. beside: runs the computation in the background; None: it is computed when it is taken.
     """
 
     computation: Computation
@@ -87,13 +87,13 @@ class DueUpdate:
             self._done.set()
 
     def is_due(self, now: datetime) -> bool:
-        """Return whether its time has come; setting the clock back makes it due at once."""
+        """Return whether it is due; setting the clock back makes it due at once."""
         return now >= self.due_at or now < self.begun_at
 
     def take(self) -> ComputedUpdate:
         """Return the update, or zeros if it can't be used.
 
-        It can't if it isn't ready, or if the reader has deleted or muted some of its data.
+        It can't be used if it isn't ready, or if the reader has deleted or muted some of its data.
 
         Raises errors that are the same for every reader, as `Computation.update`.
         """
@@ -114,8 +114,8 @@ class DueUpdates:
 
     Args:
         clock: the device's.
-        send_sec: mean seconds from taking a place to sending its update; 0: it is computed when it is taken, as in a
-            simulation, which has no reader to hide.
+        send_sec: mean seconds from joining a round to sending the update; 0: it is computed when it is taken, as in a
+        simulation.
         chance: the source of random times; cryptographic on a device.
         beside: runs a computation in the background.
     """

@@ -1,6 +1,7 @@
 """Decides whether this device may train now, and whether it accepts a round's terms.
 
-Settings, a pause and budgets decide the first (`ReaderConsent`); `check_offer` checks the terms that a server proposes.
+`ReaderConsent` decides the first from settings, a pause and budgets; `check_offer` checks the terms that a server
+proposes.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class ReaderConsent:
         )
 
     def switched_on(self, task: str) -> bool:
-        """Return whether the reader allows such a task, regardless of a pause."""
+        """Return whether the reader allows this task, regardless of a pause."""
         kind = TASKS.get(task)
         return switched_on(self.privacy(), "training" if kind is None else kind.channel)
 
@@ -76,9 +77,8 @@ Channel = Literal["training", "counts"]
 class Readiness:
     """What is known before any request, which decides whether to poll for a round at all.
 
-    It comes from settings and the ledger, and from nothing that the reader does: otherwise the time at which a device
-    takes a place would reveal it. switched_on and epsilon_left are of training; counting and counts_left of private
-    counts.
+    It depends on settings and the ledger, but not on what the reader does: otherwise the time at which a device joins
+    would reveal it. switched_on and epsilon_left are for training; counting and counts_left for private counts.
     """
 
     switched_on: bool
@@ -98,10 +98,11 @@ class Readiness:
 class Terms:
     """What this device compares an offer with.
 
-    trainable: the models that it can run the offered task on; None for a task of no particular model. shapes: of the
-    update it would compute, and one_click: how far one click moves it, None for as far as all of them. channel: of the
-    ledger that is charged, and epsilon_left in it; alone: what noisy sums have cost so far if every other device was
-    fake. reads_release: whether the task reads anything of the release; if not, the round may be for another one.
+    trainable: the models on which it can run the offered task; None for a task that is not tied to a model. shapes:
+    those of the update that it would compute; one_click: how far one click moves it, None for as far as all of them.
+    channel: the ledger's channel that is charged, and epsilon_left in it; alone: what noisy sums have cost so far if
+    every other device was fake. reads_release: whether the task reads anything of the release; if not, the round may be
+    for another one.
     """
 
     privacy: PrivacySettings
@@ -146,7 +147,7 @@ def check_task(readiness: Readiness, channel: Channel) -> None:
 
 
 def switched_on(privacy: PrivacySettings, channel: str) -> bool:
-    """Return whether the reader allows what this channel of the ledger pays for."""
+    """Return whether the reader allows the kind of task that this ledger channel is for."""
     return privacy.counting if channel == "counts" else privacy.training
 
 
@@ -163,7 +164,7 @@ def check_budget(readiness: Readiness) -> None:
 
 
 def check_offer(manifest: RoundManifest, terms: Terms) -> None:
-    """Raise NotEligible, ProtectionTooWeak or BudgetSpent for unacceptable terms.
+    """Raise NotEligible, ProtectionTooWeak or BudgetSpent for terms that this device doesn't accept.
 
     Call it before anything is computed or charged.
     """
@@ -174,7 +175,7 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
     if terms.trainable is not None and manifest.model not in terms.trainable:
         raise NotEligible(f"the release has no gradient of {manifest.model!r} for {manifest.task!r}.")
     if manifest.shapes != dict(terms.shapes):
-        raise NotEligible(f"the round asks for tensors that differ from those that {manifest.task!r} computes.")
+        raise NotEligible(f"the round requests other tensors than {manifest.task!r} computes.")
     if manifest.closes_at <= terms.now:
         raise NotEligible("the round has closed.", "late")
     if manifest.closes_at > terms.now + LONGEST_ROUND:

@@ -46,7 +46,7 @@ def no_gradients(params: Params, batch: Batch) -> Gradients:
 class BoundGraph:
     """An ONNX graph that keeps its last parameters bound for all batches of a round.
 
-    private names parameters that are zero if not given (`GraphSession`); own holds those that this device has learnt.
+    private names parameters that are zero if not given (`GraphSession`); own holds those that this device has learned.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class BoundGraph:
 class OnnxGradients:
     """A release's gradient graph: loss, and a gradient for each parameter.
 
-    On one thread, whatever the device may use: ONNX Runtime's ScatterND that adds, which sums the gradients of rows
-    that repeat, races between the threads of one graph (errors up to 3e-2 were seen with two).
+    It always uses one thread: ONNX Runtime's adding ScatterND, which sums the gradients of repeated rows, has a race
+    between the threads of one graph (errors up to 3e-2 were seen with two).
     """
 
     THREADS = 1

@@ -1,7 +1,7 @@
 """A device's part in a round, top to bottom: take part -> compute -> send.
 
-`participate` and `finish`, or `secagg_client` in a secure sum, say what is done in which order; a `RoundWork` does it.
-Errors of the backend and refusals are outcomes; anything else is a fault of this device or of the release.
+`participate` and `finish`, or `secagg_client` in a secure sum, define the order of the steps; a `RoundWork` carries
+them out. Errors of the backend and refusals are outcomes; anything else is a fault of this device or of the release.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RoundWork(Protocol):
     """What a device does in a round, in this order."""
 
     def poll_rounds(self) -> tuple[RoundStatus, ...]:
-        """Return the rounds under way, oldest first. Raises the backend's errors."""
+        """Return the running rounds, oldest first. Raises the backend's errors."""
         ...
 
     def may_have_part(self, status: RoundStatus) -> bool:
@@ -68,7 +68,7 @@ class RoundWork(Protocol):
         ...
 
     def check_wanted(self, task: str) -> None:
-        """Raise NotEligible if the reader doesn't allow such a task now."""
+        """Raise NotEligible if the reader doesn't currently allow this task."""
         ...
 
     def check_signer(self, signed: SignedOffer) -> object:
@@ -97,11 +97,12 @@ OutcomeState = Literal["idle", "declined", "waiting", "uploaded", "failed", "not
 class Outcome:
     """How a step ended.
 
-    idle: nothing to do, or not eligible; declined: an offer was refused by this device; waiting: the update isn't due,
-    or is paid for and kept, and will be sent again, or the stage of a secure sum isn't closed; uploaded: it arrived;
-    failed: the server refused it; not needed: the round was complete before. why is a sentence; again_sec: the pause
-    before the next step, on average, where it isn't the usual one; not_before_sec: the least pause, as the server asks
-    for. hindrance: the same as why, of every round that isn't among `hindrances`, by round. Neither leaves the device.
+    idle: nothing to do, or not eligible; declined: an offer was refused by this device; waiting: the update isn't due
+    yet, or it is paid for and will be sent again, or the stage of a secure sum isn't closed; uploaded: it arrived;
+    failed: the server refused it; not needed: the round was complete before. why is a sentence; again_sec: the average
+    pause before the next step, if it isn't the usual one; not_before_sec: the minimum pause, as requested by the
+    server. hindrance: why in a short form; hindrances: the same by round, for rounds with another reason. Neither
+    leaves the device.
     """
 
     state: OutcomeState
@@ -114,12 +115,11 @@ class Outcome:
 
 
 def participate(work: RoundWork, readiness: Readiness) -> Outcome:
-    """Take part in a round: the oldest of those under way that accepts this device.
+    """Take part in a round: the oldest running one that accepts this device.
 
-    'waiting' once it has joined. A round whose task reads no release is for devices of any release. If the reader
-    allows only training or only private counts, the device considers only rounds of these. Nothing else about its
-    reader decides whether or when it asks for a place. The check-in contains only what this program can do, and the
-    round.
+    'waiting' once it has joined. A round whose task uses no release is open to devices with any release. If the reader
+    allows only training or only private counts, the device considers only those rounds. Nothing else about the reader
+    decides whether or when it checks in. The check-in contains only the tasks of this program and the round.
     """
     try:
         check_ready(readiness)
@@ -215,7 +215,7 @@ def may_pass(refusal: BackendRefused) -> bool:
 
 
 def hindrance_of(trouble: Exception | str | None) -> Hindrance:
-    """Return what kept a device out of a round, by the error raised."""
+    """Return the short reason why a device stayed out of a round, from the error raised."""
     match trouble:
         case NotEligible(hindrance=hindrance):
             return hindrance

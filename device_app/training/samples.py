@@ -34,7 +34,7 @@ FeatureContextAt = Callable[[Sequence[str], Sequence[str], datetime], FeatureCon
 
 @dataclass(frozen=True)
 class ReadingMark:
-    """The state of the reader's clicks at a computation.
+    """The state of the reader's clicks at the time of a computation.
 
     newest is the highest click id, clicks the number up to it, muted the ids of muted articles.
     """
@@ -86,7 +86,7 @@ class SampleSource(Protocol):
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
         """Return at most `limit` samples with K = `negatives` and the features of these names.
 
-        Another draw gives others.
+        Each draw gives different samples.
         """
         ...
 
@@ -106,7 +106,7 @@ class NoSamples:
     """The source for tasks that need no samples."""
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """Raise ValueError: a task that draws samples has to say that it needs them."""
+        """Raise ValueError: a task that draws samples must declare that it needs them."""
         raise ValueError("samples: this task has none")
 
 
@@ -138,10 +138,10 @@ class ReaderSamples:
     Args:
         feeds: feeds with at least one click.
         clicks: the reader's clicks, oldest first.
-        vectors: of all articles in the other arguments that have vectors here; articles without one are left out.
+        vectors: vectors of the articles in the other arguments; articles without one are left out.
         others: articles to draw negatives from if a feed has none.
-        contexts: what a ranker with features saw; needed if features are requested.
-        mark: the state when it was read.
+        contexts: the feature contexts of past feeds; needed if features are requested.
+        mark: the state at the time of reading.
 
     Sensitive: only a clipped and noisy gradient of it may leave the device.
     """
@@ -163,20 +163,21 @@ class ReaderSamples:
         return len(self._positives)
 
     def without_held_out(self, share: float) -> ReaderSamples:
-        """For gradients: without the held-out clicks.
+        """Return this source without the held-out clicks, for gradients.
 
         They remain in the histories of later clicks.
         """
         return self._part(lambda positive: not is_held_out(positive.feed.feed_id, positive.news_id, share))
 
     def held_out(self, share: float) -> ReaderSamples:
-        """For evaluation: only the held-out clicks."""
+        """Return this source with only the held-out clicks, for evaluation."""
         return self._part(lambda positive: is_held_out(positive.feed.feed_id, positive.news_id, share))
 
     def with_all_negatives(self) -> ReaderSamples:
-        """With the negatives of Uni-FedRec's recall model: any article displayed to the reader and never clicked.
+        """Return this source with the negatives of Uni-FedRec's recall model: any article displayed to the reader and
+        never clicked.
 
-        The others of this source count as displayed.
+        `others` count as displayed.
         """
         displayed = dict.fromkeys((*(news_id for feed in self.feeds for news_id in feed.shown), *self.others))
         part = copy.copy(self)
@@ -193,11 +194,11 @@ class ReaderSamples:
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
         """Draw new samples.
 
-        The history is what was clicked before the feed was shown: neither the click itself nor later ones. K negatives
+        The history is what was clicked before the feed was shown, without the click itself and later ones. K negatives
         are drawn with replacement from articles of the same feed that were viewed and not clicked; a feed without any
         draws them from `others`. Padding is never a negative. If there are more clicks than `limit`, a random choice of
-        them is used. Features are those at the time the feed was shown, from that same history. Which features are
-        requested changes nothing else. Raises ValueError if there is nothing to draw from, or for features without
+        them is used. Features are those at the time the feed was shown, from that same history. Requested features
+        don't change anything else. Raises ValueError if there is nothing to draw from, or for features without
         contexts.
         """
         chosen, offered = self._choose(negatives, limit, rng)
@@ -212,7 +213,7 @@ class ReaderSamples:
     def draw_rows(
         self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
     ) -> RowSamples:
-        """Draw as `draw` does, with articles given by their rows in a table of distinct ones."""
+        """Draw like `draw`, with articles given by their rows in a table of distinct articles."""
         chosen, offered = self._choose(negatives, limit, rng)
         row_of: dict[str, int] = {}
         for positive, ids in zip(chosen, offered, strict=True):
@@ -236,7 +237,7 @@ class ReaderSamples:
         self, negatives: int, limit: int, rng: np.random.Generator
     ) -> tuple[list[_Positive], list[tuple[str, ...]]]:
         if not self._positives:
-            raise ValueError("samples: the reader has no click with a history before it")
+            raise ValueError("samples: the reader has no click with an earlier click as its history")
         chosen = [self._positives[place] for place in rng.permutation(len(self._positives))[:limit]]
         return chosen, [self._offered(positive, negatives, rng) for positive in chosen]
 
@@ -291,7 +292,7 @@ class StoredSamples:
     """The reader's feeds, clicks and article vectors, read while a round is under way.
 
     half_life_hours is the feed's own, so that a ranker learns from the recency it is served with. counted is the log of
-    contributions to private counts; a view without one contributes to none. muted names clicked articles of muted
+    contributions to private counts; without one nothing is contributed. muted names clicked articles of muted
     interests, which are not used for training.
     """
 
@@ -313,7 +314,7 @@ class StoredSamples:
         return self._clicks.count()
 
     def mark(self) -> ReadingMark:
-        """Return the state of what a computation reads from now on."""
+        """Return a mark of the state that a computation starting now reads."""
         newest = self._clicks.latest_id()
         return ReadingMark(newest, self._clicks.count_up_to(newest), self._muted())
 
@@ -324,7 +325,7 @@ class StoredSamples:
 
     @property
     def counts(self) -> bool:
-        """Whether anything is contributed to private counts from here."""
+        """Whether this device contributes to private counts."""
         return self._counted is not None
 
     def uncounted(self, now: datetime, longest: timedelta) -> CountWindow:
@@ -337,14 +338,14 @@ class StoredSamples:
         return self._counted.window(now, longest)
 
     def take_count(self, taken: CountTaken) -> None:
-        """Spend a window; call it in the transaction that pays."""
+        """Spend a window; call it in the transaction that records the charge."""
         assert self._counted is not None, "without it there is no window"
         self._counted.take(taken)
 
     def samples(self, encoder: str, others_limit: int | None = OTHERS_LIMIT) -> ReaderSamples:
         """Return the source of samples with vectors by `encoder`; fallback negatives are articles of other feeds.
 
-        others_limit: how many of these; None: all that were ever displayed.
+        others_limit: the maximum number of these; None: all that were ever displayed.
         """
         mark = self.mark()
         feeds = self._impressions.for_training(FEEDS_LIMIT)
@@ -383,7 +384,7 @@ class StoredSamples:
 class NobodysReading:
     """An empty history, for when only the form of an update is needed.
 
-    counts: whether private counts are contributed to.
+    counts: whether the device contributes to private counts.
     """
 
     counts: bool = True
@@ -397,7 +398,7 @@ class NobodysReading:
         return np.empty((0, 0), dtype=np.float32)
 
     def uncounted(self, now: datetime, longest: timedelta) -> CountWindow:
-        """Return an empty window. Raises NotEligible as that of `StoredSamples`."""
+        """Return an empty window. Raises NotEligible like `StoredSamples.uncounted`."""
         if not self.counts:
             raise NotEligible("nothing is counted here.")
         return CountWindow(now, now, frozenset(), frozenset())
@@ -406,7 +407,7 @@ class NobodysReading:
         """Nothing is spent."""
 
     def holds(self, mark: ReadingMark) -> bool:
-        """Return true: nothing was read that could be deleted."""
+        """Return True: nothing was read that could be deleted."""
         return True
 
 

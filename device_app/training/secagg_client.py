@@ -1,4 +1,4 @@
-"""Take a device through the secure sum of a round: what to send, await, and when to leave.
+"""Take a device through the secure sum of a round: what to send, what to wait for, and when to leave.
 
 No state is kept in memory between two steps. Each step restores the part, sends its message if that has not arrived,
 requests the stage's answer, and writes the next state to the disk before the next message leaves.
@@ -45,7 +45,7 @@ WAITS = WORDS.table("waits")
 
 
 class SecAggClient:
-    """Continues the sums under way, each independently."""
+    """Continues the running sums, each independently."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SecAggClient:
         self._uploads = RoundUploads(channel.database)
 
     def begin(self, offer: RoundOffer, signed: SignedOffer) -> None:
-        """Make keys for a round, stored before any leaves.
+        """Make keys for a round, which are stored before any is sent.
 
         Raises RoundTakenOver if the round already has keys. signed: the same offer as it was received, kept so that its
         signer can be checked again before the charge.
@@ -82,11 +82,11 @@ class SecAggClient:
             self._record(part.round, WORDS("joined"))
 
     def go_on(self) -> Outcome | None:
-        """Advance each sum under way as far as the server's answers allow; None if there is none.
+        """Advance each running sum as far as the server's answers allow; None if there is none.
 
-        Of several outcomes it returns that of one that waits. 'waiting': a stage isn't closed, or nobody answers;
-        'uploaded': all is sent; 'not needed': the cohort was complete before its keys came; 'declined' and 'failed':
-        this device has left the sum, and deleted its keys.
+        If there are several outcomes, it returns one that is waiting. 'waiting': a stage isn't closed, or the server
+        doesn't answer; 'uploaded': everything is sent; 'not needed': the cohort was complete before its keys arrived;
+        'declined' and 'failed': this device has left the sum, and deleted its keys.
         """
         outcomes = [self._go_on_with(part) for part in self.parts.under_way()]
         return next((each for each in outcomes if each.state == "waiting"), outcomes[-1] if outcomes else None)
@@ -105,7 +105,7 @@ class SecAggClient:
     def forget_unsent(self) -> None:
         """Leave a sum whose masked vector hasn't arrived.
 
-        One that has can't be withdrawn: others open the sum.
+        A vector that has arrived can't be withdrawn: the others open the sum.
         """
         for part in self.parts.under_way():
             if part.payload is not None and not part.sent:

@@ -40,10 +40,10 @@ TrainerStage = Literal["sending again", "looking", "checking in", "computing", "
 
 @dataclass(frozen=True)
 class RoundSeen:
-    """What this device knows of rounds.
+    """What this device knows about rounds.
 
-    It comes from the device's own polls, whose timing doesn't depend on the reader. status: of the round under way,
-    else of the last one, as received at received_at. looked_at: when the server last said which rounds are under way.
+    It comes from the device's own polls, whose timing doesn't depend on the reader. status: of the running round, else
+    of the last one, as received at received_at. looked_at: when the server last listed the running rounds.
     """
 
     status: RoundStatus | None = None
@@ -52,7 +52,7 @@ class RoundSeen:
 
     @property
     def gone(self) -> bool:
-        """Whether a later poll found that the round is no longer under way."""
+        """Whether a later poll found that the round is no longer running."""
         if self.status is None or self.received_at is None or self.looked_at is None:
             return False
         return self.status.state not in ENDED and self.looked_at > self.received_at
@@ -164,14 +164,14 @@ class Trainer:
     def forget_unsent(self) -> None:
         """Drop paid updates that have not arrived, since their data may have been deleted.
 
-        Nothing replaces it: a second draw under one charge would reveal by the difference what was deleted. It may be
-        called while another thread steps; a message being sent at that time has left.
+        They are not replaced: a second draw under the same charge would reveal what was deleted, by the difference. It
+        may be called while another thread is in a step; a message that is being sent at that time is not recalled.
         """
         self._delivery.give_up_unwanted(lambda _: False, WORDS("deleted"))
         self.summing.forget_unsent()
 
     def why_not(self) -> str | None:
-        """Return why this device would not train on its clicks now, or None if it would."""
+        """Return why this device would not currently train on its clicks, or None if it would."""
         readiness = replace(self._readiness(self._release_or_none()), counting=False)
         try:
             check_ready(readiness)
@@ -249,7 +249,7 @@ class Trainer:
     def join(self, offer: RoundOffer) -> None:
         """See `RoundWork`."""
         if offer.manifest.terms is not None:
-            assert self._offered is not None, "an offer is joined in the step that brought it"
+            assert self._offered is not None, "an offer must be joined in the step that received it"
             self.summing.begin(offer, self._offered)
         self._due_update(offer)
 

@@ -1,8 +1,8 @@
 """The samples that a device drew for a union of articles.
 
 The gradient round that follows uses exactly these. Efficient-FedRec opens rows of the article gradients by their number
-of owners (EMNLP 2021, section 3.4). A device is counted as an owner of what its samples name, so its gradients must be
-of the same samples; otherwise a row with three counted owners could belong to a single device.
+of owners (EMNLP 2021, section 3.4). A device is counted as an owner of the articles in its samples, so its gradients
+must use the same samples; otherwise a row with three counted owners could belong to a single device.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class UnionDraw:
     """One device's draw for one union.
 
     Args:
-        drawn: its samples, with the columns of `features`; None where nothing could be drawn.
-        marked: the news that it marked.
+        drawn: its samples, with the columns of `features`; None if nothing could be drawn.
+        marked: the articles that it marked.
         features: names of all features that its samples have.
-        mark: what the samples had read of the reader's clicks.
+        mark: the state of the reader's clicks when the samples were drawn.
     """
 
     drawn: RowSamples | None
@@ -36,7 +36,7 @@ class UnionDraw:
     def samples(self, features: tuple[str, ...] = ()) -> RowSamples:
         """Return the samples, with these features in this order.
 
-        Raises ValueError where there are none, or none of them.
+        Raises ValueError if there are no samples, or if they lack a feature.
         """
         if self.drawn is None:
             raise ValueError("samples: nothing was drawn for the union")
@@ -55,15 +55,15 @@ as a server that makes the computation fail for some clicks would else see by wh
 class UnionDraws:
     """The draws for the last unions.
 
-    They are kept in memory only, since they name articles that the reader clicked. A device that was restarted since
-    takes no part in the round that follows.
+    They are kept in memory only, since they contain articles that the reader clicked. A device that was restarted in
+    between doesn't take part in the next round.
     """
 
     def __init__(self) -> None:
         self._draws: OrderedDict[str, UnionDraw] = OrderedDict()
 
     def keep(self, union: str, draw: UnionDraw) -> None:
-        """Of the round `union`, once it is paid for."""
+        """Store the draw for the round `union`, once it is paid for."""
         self._draws[union] = draw
         self._draws.move_to_end(union)
         while len(self._draws) > ROUNDS_KEPT:
@@ -74,10 +74,10 @@ class UnionDraws:
 
         A round that replaces a failed one gets the same draw, which is kept under its name too.
 
-        Raises NotEligible on a device that took no part there, or not since its start.
+        Raises NotEligible if this device did not take part in the union, or was restarted since.
         """
         if follows is None:
-            raise NotEligible("it follows no union of news.")
+            raise NotEligible("it does not follow a union of articles.")
         if follows not in self._draws:
             raise NotEligible(f"only devices that drew samples for {follows} take part, and this one didn't.")
         draw = self._draws[follows]

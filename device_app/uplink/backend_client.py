@@ -1,6 +1,6 @@
 """Send sealed messages about the reader, and parse and check the answers.
 
-Most cards of an answer were read before, so `KnownCards` reuses them; `read_vectors` reads the vectors of candidates.
+Most cards of an answer were parsed before, so `KnownCards` reuses them; `read_vectors` reads the vectors of candidates.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ SCALE_LIMIT = 1e6
 
 
 def read_vectors(answer: RecallAnswer, dimensions: int) -> NDArray[np.float32]:
-    """float32 [R, D], one row per candidate, in the answer's order. Raises AnswerMalformed."""
+    """Return float32 [R, D], one row per candidate, in the answer's order. Raises AnswerMalformed."""
     return read_codes(answer.vectors, len(answer.candidates), dimensions, "recall", VECTORS_LIMIT_BYTES)
 
 
 def read_codes(blob: bytes, rows: int, dimensions: int, what: str, limit_bytes: int) -> NDArray[np.float32]:
-    """float32 [rows, dimensions] from a blob of `codes` and `scales`. Raises AnswerMalformed."""
+    """Return float32 [rows, dimensions] from a blob of `codes` and `scales`. Raises AnswerMalformed."""
     specs = {"codes": TensorSpec("int8", (rows, dimensions)), "scales": TensorSpec("float32", (rows,))}
     try:
         tensors = unpack(blob, specs, limit_bytes=limit_bytes)
@@ -100,9 +100,9 @@ ANSWERS: dict[SumStage, type[Roster] | type[Shares] | type[Sharers] | type[Survi
 
 
 class Uplink:
-    """Each call raises BackendUnreachable, BackendRefused or AnswerMalformed.
+    """Sends messages about the reader.
 
-    Called from worker threads.
+    Each call raises BackendUnreachable, BackendRefused or AnswerMalformed. Called from worker threads.
     """
 
     def __init__(self, client: HttpClient) -> None:
@@ -118,7 +118,7 @@ class Uplink:
     def recall(
         self, sealed: Sealed[RecallRequest], watch: Stopwatch | None = None
     ) -> tuple[RecallAnswer, dict[str, float]]:
-        """Candidates for a report, and the server's milliseconds by stage.
+        """Return the candidates for a report, and the server's milliseconds by stage.
 
         The same bytes as last time return the same object. watch receives this device's stages: store (the byte log),
         encode, network (first byte out to last byte in), decode.
@@ -129,21 +129,23 @@ class Uplink:
             found = self._read(answer)
         if short_release(found.release) != sealed.message.release:
             asked = f"number {sealed.message.release} modulo {SHORT_RELEASES}"
-            raise AnswerMalformed("recall", f"it is for release {found.release}, asked was one of {asked}")
+            raise AnswerMalformed("recall", f"it is for release {found.release}, expected one of {asked}")
         if len(found.candidates) > sealed.message.limit:
-            raise AnswerMalformed("recall", f"{len(found.candidates)} candidates, asked were {sealed.message.limit}")
+            raise AnswerMalformed(
+                "recall", f"{len(found.candidates)} candidates, at most {sealed.message.limit} were requested"
+            )
         return found, parse_server_timing(answer.headers.get("server-timing", ""))
 
     def bodies(self, sealed: Sealed[BodiesRequest]) -> BodiesAnswer:
-        """Texts of a whole returned list; texts that were not requested are refused."""
+        """Return the texts of a whole list; texts that were not requested are refused."""
         answer = self.client.deliver(sealed, "/v1/news/bodies", purpose="bodies", limit_bytes=BODIES_ANSWER_LIMIT_BYTES)
         found = parsed(BodiesAnswer, answer, "bodies")
         if unasked := {body.id for body in found.bodies} - set(sealed.message.ids):
-            raise AnswerMalformed("bodies", f"{min(unasked)} was not asked for")
+            raise AnswerMalformed("bodies", f"{min(unasked)} was not requested")
         return found
 
     def check_in(self, sealed: Sealed[CheckIn]) -> SignedOffer | None:
-        """Request a round to take part in: its offer, not yet verified, or None: not now."""
+        """Check in to a round; return its offer, not yet verified, or None if there is no place."""
         answer = self.client.deliver(sealed, "/v1/rounds/check-in", purpose="training")
         return None if answer.status == 204 else parsed(SignedOffer, answer, "check-in")
 
@@ -157,7 +159,7 @@ class Uplink:
         return self._hand_in(sealed, upload_path(offer), "PUT", offer.manifest.round)
 
     def resend(self, sealed: Sealed[OutboxItem]) -> UploadReceipt:
-        """Send an upload of the outbox again, byte for byte (see `local_laplace.reseal`)."""
+        """Send a stored upload again, byte for byte (see `local_laplace.reseal`)."""
         return self._hand_in(sealed, sealed.message.path, sealed.message.method, sealed.message.subject)
 
     def sum_message(self, offer: RoundOffer, stage: SumStage, sealed: Sealed[object]) -> UploadReceipt:
@@ -180,7 +182,7 @@ class Uplink:
         return parsed(RoundStatus, answer, "round status")
 
     def open_rounds(self) -> tuple[RoundStatus, ...]:
-        """Return the rounds under way, oldest first."""
+        """Return the running rounds, oldest first."""
         answer = self.client.get("/v1/rounds/current", words=REQUESTS("current_round"), purpose="progress")
         return () if answer.status == 204 else parsed(OpenRounds, answer, "open rounds").rounds
 
@@ -212,7 +214,7 @@ def stage_path(offer: RoundOffer, stage: SumStage) -> str:
 def parsed(kind: type[T], answer: Answer, what: str, context: object = None) -> T:
     """Return the answer as a message of the wire.
 
-    Raises AnswerMalformed naming the first field that breaks it.
+    Raises AnswerMalformed naming the first invalid field.
     """
     try:
         return kind.model_validate_json(answer.body, context=context)

@@ -1,4 +1,4 @@
-"""A network, and a device behind it, that fail on purpose: for fleets and tests."""
+"""A transport that simulates faults of the network and of the device, for fleets and tests."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ LARGE_OFFSET = 2**29
 
 
 class Crashed(BaseException):
-    """The device died here.
+    """A simulated crash of the device.
 
-    Not an Exception: no handler of the device may see it, as none sees a kill.
+    It is not an Exception, so that no handler of the device catches it, as in a real crash.
     """
 
 
 class FaultyTransport(httpx.BaseTransport):
-    """Passes requests on, except that a chosen fault strikes at one message of a round.
+    """Passes requests on, except that a chosen fault occurs at one message of a round.
 
     Polls for rounds, feeds and releases are unaffected.
     """
@@ -44,7 +44,7 @@ class FaultyTransport(httpx.BaseTransport):
         self.struck = False
 
     def expect(self, fault: Fault | None, message: int = 0, offset_steps: int = LARGE_OFFSET) -> None:
-        """Set, before a round, which fault strikes at which of its messages, counted from 0.
+        """Set, before a round, which fault occurs at which of its messages, counted from 0.
 
         None: no fault. offset_steps: what a malicious client adds to every number of a masked vector, in steps of its
         fixed point.

@@ -44,13 +44,13 @@ class SeparatePools(httpx.BaseTransport):
     """Sends a request over the pool that its path belongs to. Thread-safe.
 
     'reports': recall, and texts of the lists that recall returned. 'rounds': polls for a round and check-ins, each on a
-    connection of its own that is closed after the answer. A pool for every place in a round, named by round and
-    pseudonym. 'everybody's': the rest, which is the same for all readers.
+    connection of its own that is closed after the answer. There is one pool for each of the device's rounds, named by
+    round and pseudonym. 'everybody's': the rest, which is the same for all readers.
 
-    Formal guarantees: no TCP connection carries requests of two of these pools, so a connection joins no report to a
-    round, no pseudonym to another and no two polls for a round. No TLS session is resumed across connections (the
-    standard library's client never offers a ticket unless it's handed one). The network address and the moment of a
-    request are not hidden by this.
+    Formal guarantees: no TCP connection carries requests of two of these pools, so no connection links a report to a
+    round, two pseudonyms, or two polls for a round. No TLS session is resumed across connections (the standard
+    library's client never offers a ticket unless it's handed one). This doesn't hide the network address and the time
+    of a request.
 
     Args:
         encrypted: whether certificates are checked; loading them takes 30 ms, done once for all pools.
@@ -138,8 +138,8 @@ class HttpClient:
     sealed. Reports, rounds and requests that are the same for every device never share a connection (`SeparatePools`).
 
     transport replaces the network, in fleets and tests. Errors: BackendUnreachable, BackendRefused (also for an answer
-    in another version of the protocol, whatever it says), AnswerMalformed; StoreBroken if the log can't be written, and
-    then nothing was sent.
+    in another version of the protocol, whatever its content), AnswerMalformed; StoreBroken if the log can't be written,
+    and then nothing was sent.
 
     bearer: a token for the reader's own server, sent with each request and left out of the log.
     """
@@ -189,7 +189,7 @@ class HttpClient:
     ) -> Answer:
         """Fetch what is the same for every device.
 
-        Nothing in `path` may come from the reader's behaviour. With `etag` the answer may be 304 with an empty body.
+        `path` must not depend on the reader's behaviour. With `etag` the answer may be 304 with an empty body.
         """
         headers = {"accept": accept} | ({"if-none-match": f'"{etag}"'} if etag else {})
         return self._send("GET", path, headers, b"", words, purpose, "nothing", 0.0, limit_bytes)
@@ -204,7 +204,7 @@ class HttpClient:
         limit_bytes: int = ANSWER_LIMIT_BYTES,
         watch: Stopwatch | None = None,
     ) -> Answer:
-        """Send sealed bytes, exactly. Raises TypeError for anything that isn't sealed.
+        """Send exactly the sealed bytes. Raises TypeError for anything that isn't sealed.
 
         watch receives the stages encode, store (the byte log) and network.
         """
@@ -280,14 +280,14 @@ class HttpClient:
 def etag_of(answer: Answer) -> str | None:
     """Return the answer's ETag without quotes.
 
-    None if it has none, or one so long that it could mark this device.
+    None if it has none, or if it is so long that it could mark this device.
     """
     etag = answer.headers.get("etag", "").removeprefix("W/").strip('"')
     return etag if 0 < len(etag) <= _ETAG_LIMIT and etag.isascii() and '"' not in etag else None
 
 
 def retry_after_sec(header: str) -> float | None:
-    """Return seconds of a Retry-After, at most an hour.
+    """Return the seconds of a Retry-After header, at most an hour.
 
     None if there is none, or if it is a date.
     """
@@ -343,20 +343,20 @@ def _unpacked(response: httpx.Response, limit_bytes: int, what: str) -> Iterator
         yield from response.iter_raw()
         return
     if encoding != "gzip":
-        raise AnswerMalformed(what, f"it is encoded as {encoding[:40]!r}, asked for was gzip")
+        raise AnswerMalformed(what, f"it is encoded as {encoding[:40]!r}, but gzip was requested")
     unpacker, packed = zlib.decompressobj(zlib.MAX_WBITS | 16), 0
     try:
         for part in response.iter_raw():
             packed += len(part)
             yield unpacker.decompress(part, limit_bytes + 1)
             if unpacker.unused_data:  # zlib keeps all that comes
-                raise AnswerMalformed(what, "bytes follow the end of its gzip")
+                raise AnswerMalformed(what, "there are bytes after the end of its gzip data")
             if packed > limit_bytes + PACKING_BYTES:  # which may unpack to nothing
-                raise AnswerMalformed(what, f"it is packed in more than {limit_bytes + PACKING_BYTES} bytes")
+                raise AnswerMalformed(what, f"its compressed form has more than {limit_bytes + PACKING_BYTES} bytes")
     except zlib.error as broken:
-        raise AnswerMalformed(what, f"its gzip is broken ({broken})") from broken
+        raise AnswerMalformed(what, f"its gzip data are damaged ({broken})") from broken
     if packed and not unpacker.eof:
-        raise AnswerMalformed(what, "its gzip is cut off")
+        raise AnswerMalformed(what, "its gzip data are cut off")
 
 
 def _problem(response: httpx.Response, content: bytes) -> Problem:

@@ -42,7 +42,7 @@ T = TypeVar("T", bound=OwnMessage)
 class OwnServer:
     """Manages the feeds of one reader.
 
-    Each call raises BackendUnreachable, BackendRefused or AnswerMalformed. client: sends the token of this start with
+    Each call raises BackendUnreachable, BackendRefused or AnswerMalformed. client: sends the token of this run with
     each request. Raises ValueError unless its server is on this machine.
     """
 
@@ -54,7 +54,7 @@ class OwnServer:
         self._newest: str | None = None
 
     def feeds(self) -> FeedListing:
-        """Return everything that is followed."""
+        """Return all followed feeds."""
         etag = self._listed[0] if self._listed else None
         answer = self.client.get(
             f"{PREFIX}feeds", words=REQUESTS("own_list"), purpose=PURPOSE, etag=etag, limit_bytes=LIST_LIMIT_BYTES
@@ -88,7 +88,7 @@ class OwnServer:
         return self._ask("texts", wanted, Texts, REQUESTS("own_texts", count=len(wanted.ids)))
 
     def find(self, asked: FindFeeds) -> FoundFeeds:
-        """Return the feeds at what a person has pasted."""
+        """Return the feeds found for what a person has pasted."""
         return self._ask("find", asked, FoundFeeds, REQUESTS("own_find"))
 
     def follow(self, wanted: FollowFeed) -> Done:
@@ -108,7 +108,7 @@ class OwnServer:
         return self._ask("restore", named, Done, REQUESTS("own_restore"))
 
     def refresh(self, wanted: RefreshFeeds) -> Done:
-        """Ask feeds for new stories now."""
+        """Refresh feeds now."""
         return self._ask("refresh", wanted, Done, REQUESTS("own_refresh"))
 
     def rename_folder(self, wanted: RenameFolder) -> Done:

@@ -1,7 +1,4 @@
-"""Notice within seconds that the backend is gone.
-
-An open connection that carries no data shows it.
-"""
+"""Notice within seconds that the backend is unreachable, using an open connection that carries no data."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ class BackendWatch:
     If that fails, the backend is lost.
 
     Formal guarantees: no byte is written on these connections. When they are opened depends on the backend, the network
-    and how long this runs: nothing that the reader does reaches this class, and only its own loop makes it act.
+    and how long this runs: they don't depend on what the reader does, and only the loop of this class opens them.
 
     Args:
         url: the backend's URL; only its host and port are used.

@@ -27,7 +27,7 @@ from protocol.news import NewsCard
 class ExploreSection:
     """One section with its articles, best first.
 
-    stance is the reader's: 'follow', 'block' or None.
+    stance: 'follow', 'block' or None, as set by the reader.
     """
 
     section: str
@@ -38,7 +38,7 @@ class ExploreSection:
 def explore_sections(
     stores: DeviceStores, default_list: DefaultList, now: datetime, weights: FeedSettings
 ) -> tuple[ExploreSection, ...]:
-    """Return the default list by section, the fullest first; empty before the first sync.
+    """Return the default list by section, those with the most articles first; empty before the first sync.
 
     Articles in a section are sorted by editorial weight plus recency. Blocked topics and publishers, and what a mute
     rule hides, are left out; a blocked section stays, marked, so that the reader can unblock it.
@@ -146,7 +146,7 @@ def searches_view(
 ) -> SearchesView:
     """Return saved searches and followed topics.
 
-    hits: returns what a search finds now.
+    hits: returns the current results of a search.
     """
     return SearchesView(
         searches=tuple(_line(one, hits(one.words)) for one in reversed(stores.searches.saved())),

@@ -103,7 +103,7 @@ def _table(database: Database, name: str) -> list[dict[str, Any]]:
 def plain_value(column: str, value: Any) -> Any:
     """Return a column's value as JSON: bytes in base64, JSON text parsed.
 
-    Text that other programs might not read as JSON stays text: "[NaN]", or a thousand brackets.
+    Text that other programs might not parse as JSON stays text, such as "[NaN]" or deeply nested brackets.
     """
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")

@@ -85,7 +85,7 @@ class Bin:
 class LatencyView:
     """The whole latency page; percentiles are None before the first page.
 
-    recall: the background's last request for candidates, from which pages are made. stages covers both.
+    recall: the last background request for candidates, from which pages are made. stages covers both.
     """
 
     requests: tuple[RequestTimes, ...]
@@ -153,7 +153,7 @@ def latency_view(
 
 
 def round_edges(low_ms: float, high_ms: float) -> list[float]:
-    """Return histogram edges that enclose low_ms and high_ms, each about half again as large.
+    """Return histogram edges that enclose low_ms and high_ms, each about 1.5 times the previous one.
 
     Latencies have long tails: even steps would put nearly all of them into one bar.
     """

@@ -25,10 +25,10 @@ GAIN_SHOWN = 0.5
 
 @dataclass(frozen=True)
 class MechanismFacts:
-    """The mechanism in use under the current release.
+    """The mechanism used under the current release.
 
     costs are (what, epsilon), from a part to the whole report; epsilon_per_report is the last. truth is the probability
-    that the sent value is true, where that applies. uncovered names what no figure covers.
+    that the sent value is true, if that applies. uncovered names what epsilon does not cover.
     """
 
     name: str
@@ -40,7 +40,7 @@ class MechanismFacts:
 
     @property
     def is_promise(self) -> bool:
-        """Whether the report's bound is small enough to count as a promise."""
+        """Whether the report's epsilon is small enough to be a meaningful protection."""
         return self.epsilon_per_report <= PROMISE_UP_TO
 
 

@@ -45,8 +45,8 @@ DELTA = 1e-3
 class SourceFacts:
     """One of the reader's views.
 
-    holds describes what it stores. weighs says whether the next report uses it, and where else it counts. rounds is how
-    many it took part in; epsilon at DELTA is what its noisy gradients have cost towards the other view.
+    holds describes what it stores. weighs says whether the next report uses it, and where else it is used. rounds is
+    the number of rounds it took part in; epsilon at DELTA is the cost of its noisy gradients towards the other view.
     """
 
     title: str
@@ -182,7 +182,7 @@ GROUPS_SHOWN = 3
 
 @dataclass(frozen=True)
 class ReportStep:
-    """An interest, or all of them together: groups are (number, weight), the heaviest first."""
+    """An interest, or all of them together: groups are (number, weight), the largest weight first."""
 
     title: str
     groups: tuple[tuple[int, float], ...]
@@ -386,9 +386,10 @@ def _pair(memo: Memo, settings: PrivacySettings, names: Sequence[str]) -> Report
 
 
 def report_steps(clear: Sequence[Sequence[float]], names: Sequence[str]) -> tuple[ReportStep, ...]:
-    """Each interest's weights, then those of all together (`InterestReporter.shown`); empty for other reports.
+    """Return the weights of each interest, then those of all together (`InterestReporter.shown`); empty for other
+    reports.
 
-    names: of the interests, if they are still those of the report.
+    names: the names of the interests, if they are still those of the report.
     """
     if len(clear) < 2:
         return ()

@@ -104,9 +104,9 @@ class TrafficLine(TrafficEntry):
 
 @dataclass(frozen=True)
 class TrafficLog:
-    """One page of lines, newest first, with the number of requests in all.
+    """One page of lines, newest first, with the total number of requests.
 
-    requests counts all of them, concerning those that concern the reader.
+    requests: the number of all requests; concerning: the number of those that concern the reader.
     """
 
     shown: ShownTraffic
@@ -145,7 +145,7 @@ class RequestGroup:
 def traffic_log(stores: DeviceStores, page: int, shown: ShownTraffic | None) -> TrafficLog:
     """Return one page of the log.
 
-    By default what concerns the reader, or everything if nothing does.
+    By default it shows requests that concern the reader, or all if there are none.
     """
     database = stores.database
     counts = database.row(f"SELECT count(*), coalesce(sum(concerns), 0) FROM ({_LINES})")
@@ -246,8 +246,8 @@ class TodayView:
     hides one. again: how often an already charged report was resent, which reveals nothing new. counts: private counts.
     rounds: training rounds. spent_before: whether anything was ever charged, which an erase doesn't undo. erased_at:
     when everything was last erased here, if ever. moved: whether another device's charges were imported today, so that
-    reports, counts and rounds are what both may have sent. up_to_limits: whether a charge of today stands for anything
-    up to a limit, so that none of these numbers is known.
+    reports, counts and rounds are those that both devices may have sent. up_to_limits: whether a charge of today covers
+    anything up to a limit, so that none of these numbers is known.
     """
 
     reports: int
@@ -290,7 +290,7 @@ def today_view(stores: DeviceStores, policy: ReportPolicy, ledger: Ledger) -> To
 
 
 def left_so_far(stores: DeviceStores, ledger: Ledger) -> dict[str, Any]:
-    """Return how often something left today without a charge.
+    """Return how many messages were sent today without a charge.
 
     Keys are 'again', 'counts' and 'rounds', and 'at' for the time of counting.
     """

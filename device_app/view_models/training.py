@@ -46,8 +46,8 @@ class RoundFacts:
 class UpdateFacts:
     """An update of one model: its number of coordinates, and its total cost in pure epsilon.
 
-    The cost is that of the noise of the system that trains it; noise and cost are None if it is trained only by secure
-    aggregation. default: whether the model ranks the feed unless the reader chose another. epsilon_beside: cost of each
+    The cost is that of the noise of the system that trains it; noise and cost are None if it is trained only in secure
+    sums. default: whether the model ranks the feed unless the reader chose another. epsilon_beside: cost of each
     coordinate of a news model that a round may train in addition; None if there is none.
     """
 
@@ -63,10 +63,10 @@ class UpdateFacts:
 class TrainingView:
     """The whole training page.
 
-    why_not says in a sentence why this device wouldn't train now, or is None. round: as the background saw it at
-    seen_at. gone: it was running then, and no longer at the last poll (looked_at). stage: what this device is doing for
-    it, or the state of its participation; None if it doesn't take part. updates: what this device could send, the
-    default ranker first; the reader's settings decide what it would send. counts: whether the round is a group count.
+    why_not says in a sentence why this device wouldn't train now, or is None. round: its status at seen_at. gone: it
+    was running then, but no longer at the last poll (looked_at). stage: what this device is doing for it, or the state
+    of its participation; None if it doesn't take part. updates: what this device could send, the default ranker first;
+    the reader's settings decide what it would send. counts: whether the round is a group count.
     erased: whether earlier rounds were erased here with everything else.
     """
 

@@ -1,7 +1,4 @@
-"""Compose the ledger's charges, by sums of epsilons and by privacy loss distributions.
-
-The latter are used where they are known.
-"""
+"""Compose the ledger's charges, by sums of epsilons and, where known, by privacy loss distributions."""
 
 from __future__ import annotations
 
@@ -82,8 +79,8 @@ def _is_response(group: ChargeGroup) -> bool:
 def epsilon_of_responses(responses: Iterable[tuple[int, float, int]], delta: float) -> float:
     """Return the least epsilon at delta of randomised responses given as (K, epsilon, count).
 
-    0 for none. Where the loss would have more than VALUES_LIMIT values, the remaining responses add their epsilons, so
-    the result is still an upper bound.
+    0 for none. If the loss would have more than VALUES_LIMIT values, the epsilons of the remaining responses are added,
+    so the result is still an upper bound.
     """
     beyond = 0.0
     losses: NDArray[np.float64] = np.zeros(1)

@@ -35,8 +35,8 @@ margin."""
 class OneClick:
     """Bounds how an update changes when one click, with its display, is replaced by another.
 
-    Each task proves its own. distance: most by which the update moves in L2. coordinates: most coordinates that are
-    nonzero before or after.
+    Each task proves its own bound. distance: the largest change of the update in L2. coordinates: the largest number of
+    coordinates that are nonzero before or after.
     """
 
     distance: float
@@ -101,18 +101,18 @@ def sum_prices(
         survivors: the fewest survivors with whom the sum may be opened.
         coordinates: length of a device's vector.
         delta: the device's own.
-        one_click_steps: most by which replacing one click by another moves the vector in L2, in steps; None: as far as
-            replacing everything.
+        one_click_steps: the largest change of the vector in L2, in steps, when one click is replaced by another; None:
+        the same as when everything is replaced.
 
     Raises ValueError for a sum without noise.
 
-    Formal guarantees: epsilon and alone are upper bounds at delta for exchanging all of this reader's data for any
-    other, by `protocol.concentrated.rho_of_sum` with the noise of `survivors` devices and of one. alone assumes nothing
+    Formal guarantees: epsilon and alone are upper bounds at delta for replacing all of this reader's data by any other
+    data, by `protocol.concentrated.rho_of_sum` with the noise of `survivors` devices and of one. alone assumes nothing
     about any other member: it doesn't depend on masks, thresholds or the server's honesty. The one_click figures hold
-    if one_click_steps does; nothing is charged by them.
+    if one_click_steps does; they are not charged.
     """
     if not protection.sigma:
-        raise ValueError("sigma: a sum without noise has no price")
+        raise ValueError("sigma: a sum without noise has no finite cost")
     near = protection.reach_steps if one_click_steps is None else min(one_click_steps, protection.reach_steps)
 
     def rho(reach: float, contributors: int) -> float:
@@ -138,18 +138,18 @@ ROUNDING = 1e-9
 class SumsAlone:
     """The total rho of all sums if every other device was fake (Bun and Steinke 2016).
 
-    It covers sums of every channel. rho_today covers this UTC day, rho_in_all the device's life.
+    It covers sums of every channel. rho_today covers this UTC day, rho_in_all the device's lifetime.
     """
 
     rho_today: float = 0.0
     rho_in_all: float = 0.0
 
     def today(self, delta: float) -> float:
-        """Return epsilon of today's sums together, at delta."""
+        """Return the epsilon of all of today's sums together, at delta."""
         return epsilon_of(self.rho_today, delta)
 
     def in_all(self, delta: float) -> float:
-        """Return epsilon of all sums together, at delta."""
+        """Return the epsilon of all sums together, at delta."""
         return epsilon_of(self.rho_in_all, delta)
 
     def check(self, rho: float, ceilings: Ceilings) -> None:

@@ -1,6 +1,6 @@
 """Charge each release of data to its channel before anything leaves, or refuse it.
 
-Every channel has a ceiling for a day and may have one for the device's life.
+Every channel has a daily ceiling and may have a lifetime ceiling.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Ledger:
 
     - the charges of a channel on one UTC day never exceed its ceiling (by more than one part in 10^9, for rounding). A
       span of 24 hours across midnight can hold the ceilings of two days;
-    - the charges of a channel over the life of the device never exceed its lifetime ceiling, where it has one;
-    - the noisy sums of one UTC day, and of the device's life where that has a ceiling, never cost more than
-      their two ceilings if no other device in them was real, by adding up their rho alone, at the ceilings' delta;
+    - the charges of a channel over the lifetime of the device never exceed its lifetime ceiling, if it has one;
+    - the noisy sums of one UTC day, and of the device's lifetime if it has such a ceiling, never cost more than their
+    ceilings even if no other device in them was real; this adds up their rho, at the ceilings' delta;
     - a charge is on the disk before `spend` returns (within an outer transaction: when that one ends), and nothing is
       sealed without it, so a crash can cost budget but never give it back;
     - charges add up (basic composition, which pure epsilon allows for adaptive releases); delta adds up too. Refusals
@@ -59,7 +59,7 @@ class Ledger:
         self._listeners.append(listener)
 
     def spend(self, charge: Charge) -> LedgerEntry:
-        """Write the charge down, or raise BudgetSpent and write nothing.
+        """Record the charge, or raise BudgetSpent and record nothing.
 
         Raises ValueError for an unknown channel, or an epsilon or delta that is negative or not finite.
         """
@@ -100,11 +100,11 @@ class Ledger:
         return entry
 
     def day(self) -> date:
-        """Today in UTC: the day whose ceiling counts."""
+        """Today in UTC, the day that the daily ceilings apply to."""
         return self._clock().astimezone(UTC).date()
 
     def now(self) -> datetime:
-        """Return the ledger's clock."""
+        """Return the current time by the ledger's clock."""
         return self._clock()
 
     def per_day(self, channel: str) -> float:
@@ -119,11 +119,11 @@ class Ledger:
         return self.ceilings.life[_known(channel)]
 
     def alone(self) -> SumsAlone:
-        """Return the cost of all noisy sums if every other device was fake, today and in all."""
+        """Return the cost of all noisy sums if every other device was fake, today and in total."""
         return SumsAlone(self.repository.rho_alone(self._midnight()), self.repository.rho_alone())
 
     def spent_today(self, channel: str) -> float:
-        """Return pure epsilon charged since midnight UTC.
+        """Return the pure epsilon charged since midnight UTC.
 
         A charge dated later than now (a clock set back) counts too.
         """
@@ -133,13 +133,13 @@ class Ledger:
         return datetime.combine(self.day(), datetime.min.time(), tzinfo=UTC)
 
     def left(self, channel: str) -> float:
-        """Return pure epsilon that may still be charged today, under both ceilings; never below 0."""
+        """Return the pure epsilon that may still be charged today, under both ceilings; never below 0."""
         today = self.per_day(channel) - self.spent_today(channel)
         whole = self.lifetime(channel)
         return max(0.0, today if whole is None else min(today, whole - self.total(channel)))
 
     def total(self, channel: str) -> float:
-        """Return pure epsilon charged over the life of the device."""
+        """Return the pure epsilon charged over the lifetime of the device."""
         return self.repository.total(channel)
 
 

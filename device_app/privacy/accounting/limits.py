@@ -20,8 +20,8 @@ CHANNELS = ("reports", "training", "counts")
 class Ceilings:
     """What may be charged, in epsilon.
 
-    By channel, and for noisy sums if every other device is fake. A lifetime ceiling of None means no limit. delta: at
-    which noisy sums are priced.
+    By channel, and for noisy sums if every other device is fake. A lifetime ceiling of None means no limit. delta: the
+    delta at which noisy sums are priced.
     """
 
     day: Mapping[str, float]

@@ -29,11 +29,11 @@ def take_charges(database: Database, charges: Sequence[MovedCharge]) -> int:
 
     Formal guarantees:
 
-    - after it the ledger holds every charge that it held, and every charge of `charges` as often as it occurs there: no
-      charge is removed and no budget is given back, however often files are imported and in whichever direction;
+    - afterwards the ledger holds every charge it had, and every charge of `charges` as often as it occurs there: no
+    charge is removed and no budget is given back, however often files are imported, in either direction;
     - a charge that both have, with equal time to the microsecond, channel, mechanism, parameters and cost, is kept
-      once: a reader who moves to the other device and back pays nothing twice. If two devices make the same charge in
-      the same microsecond, they are counted as one. The subject of a charge isn't compared, as an erase blanks it.
+    once, so a reader who moves to the other device and back pays nothing twice. If two devices make the same charge in
+      the same microsecond, they are counted as one. The subject of a charge isn't compared, because erasing blanks it.
     """
     repository = LedgerRepository(database)
     held = Counter(
@@ -63,7 +63,7 @@ def take_charges(database: Database, charges: Sequence[MovedCharge]) -> int:
 
 
 def paid_since(repository: LedgerRepository, exported_at: datetime) -> list[LedgerEntry]:
-    """Return the charges that an earlier import of this export has made here.
+    """Return the charges that an earlier import of this export added here.
 
     They cover what the other device may have spent after it made the export.
     """
@@ -81,11 +81,10 @@ def charges_since(
     """Return charges for what another device may have spent since it exported `charges`.
 
     Formal guarantees: for the day of the export, today and every day between, each cost is raised from what the other
-    device had spent to its daily ceiling, within its lifetime ceilings; `limits` must be the highest that it had since.
-    So the two devices together have spent no more than the ledger that holds `charges` and these charges states. paid
+    device had spent to its daily ceiling, within its lifetime ceilings; `limits` must be the highest that it has had
+    since. So the two devices together have spent no more than a ledger with `charges` and these charges states. paid
     (`paid_since`) is what the ledger already holds for this very file, which isn't charged again: importing one file
-    twice charges only the days since the first import. Two devices that export in the same microsecond would be counted
-    as one.
+    twice charges only the days since the first import. Two devices that export in the same microsecond count as one.
 
     Raises ValueError if the export is more than ten years old.
     """

@@ -30,10 +30,9 @@ def make_up_for_copy(database: Database, ledger: Ledger) -> int:
     Formal guarantees:
 
     - after this the ledger holds, for every UTC day, at least what was spent on it, and in all at least what was spent
-      in all, in each kind of cost: a day's true spending never exceeded its ceiling, whose highest value since the copy
-      is stored in the copy (`Limits`). Restoring a copy, once or many times, gives no budget back;
-    - it is one transaction with removing the copy's mark: a database that is a copy, however it got there, releases
-      nothing before it;
+      in all, for each kind of cost: a day's true spending never exceeded its ceiling, and the highest ceiling since the
+      copy is stored in the copy (`Limits`). Restoring a copy, once or many times, gives no budget back;
+    - it runs in the same transaction that removes the copy's mark, so a restored copy releases nothing before it;
     - epsilons of noisy sums are charged at one delta a day and channel. All sums of one day together cost no more than
       that by concentrated differential privacy, whose epsilon is subadditive in rho.
 
@@ -50,14 +49,16 @@ def make_up_for_copy(database: Database, ledger: Ledger) -> int:
     if not timedelta(0) <= last - first <= LONGEST_DAYS * _DAY:
         raise StoreBroken(
             database.path,
-            f"it is a copy of {mark.at:%Y-%m-%d %H:%M} UTC, and this machine's clock says "
+            f"it is a copy from {mark.at:%Y-%m-%d %H:%M} UTC, but this machine's clock says "
             f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC. Set the clock first: what may have been spent since then is "
-            "counted by its days",
+            "counted day by day",
         )
     try:
         limits = Limits.read(mark.limits).or_higher(Limits.of(ledger.ceilings))
     except ValueError as broken:
-        raise StoreBroken(database.path, f"it is a copy, and what could be spent since is lost ({broken})") from None
+        raise StoreBroken(
+            database.path, f"it is a copy, and the record of what may have been spent since is lost ({broken})"
+        ) from None
     days = [first + number * _DAY for number in range((last - first).days + 1)]
     with ledger.repository.transaction():
         for day in days:

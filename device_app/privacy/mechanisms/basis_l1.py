@@ -23,18 +23,18 @@ class BasisL1:
     """Each channel's a_c [B] projected onto the L1 ball of radius A, then discrete Laplace noise on every score.
 
     radius: A. scale: lambda. share_scale: Laplace scale of the shares of clicks by channel, or None to send none (the
-    server then counts every channel alike). Channels a reader lacks are sent all the same, as noise around zero.
+    server then gives all channels equal weight). Channels that a reader lacks are also sent, as noise around zero.
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever, of integers on a grid of
     2^-16 with `exact_samplers.discrete_laplace`, so exactly:
 
-    - one *whole channel* (not one score): 2 A / lambda. With A = delta this is the figure that Uni-FedRec prints for
-      one coordinate, 0.333 at the paper's 0.2 and 1.2;
+    - one *whole channel* (not one score): 2 A / lambda. With A = delta this is the figure that Uni-FedRec states for
+    one coordinate, 0.333 at the paper's 0.2 and 1.2;
     - one report: C_max times that, 1.667, plus 2 / share_scale if shares are sent. C itself is not revealed.
     - S fresh reports: S times. Sending one again costs nothing.
 
-    Not covered: that and when a reader reports, and from which address. With this much noise the scores reveal hardly
-    anything (docs/results/recall.md): this is the honest form of the paper's mechanism, not a useful one.
+    Not covered: whether and when a reader reports, and from which address. With this much noise the scores reveal
+    hardly anything (docs/results/recall.md): this is a correct form of the paper's mechanism, but not a useful one.
     """
 
     radius: float

@@ -18,7 +18,7 @@ def check_sizes(basis_size: int, channels_limit: int) -> None:
 
 
 def checked(scores: NDArray[np.floating], basis_size: int, channels_limit: int) -> NDArray[np.float64]:
-    """Raw scores [C, B] as doubles. Raises ValueError for another shape or a value not finite."""
+    """Return raw scores [C, B] as doubles. Raises ValueError for another shape or a value not finite."""
     if scores.ndim != 2 or scores.shape[1] != basis_size or not 1 <= len(scores) <= channels_limit:
         raise ValueError(f"scores has shape {scores.shape}; expected 1 to {channels_limit} channels of {basis_size}")
     if not np.isfinite(scores).all():
@@ -40,9 +40,9 @@ class BasisLaplace:
     2 delta of a clipped score needs no notion of neighbouring histories). At the paper's delta = 0.2, lambda_I = 1.2,
     B = 30, C_max = 5:
 
-    - one score: epsilon = 2 delta / lambda_I = 0.333. This is the figure the paper prints;
+    - one score: epsilon = 2 delta / lambda_I = 0.333. This is the figure that the paper states;
     - one channel: B scores at once, 10;
-    - one report (session): up to C_max channels, 50. The ledger charges this one, C_max or not;
+    - one report (session): up to C_max channels, 50. The ledger always charges this figure, even for fewer channels;
     - S reports with fresh noise: 50 S. A report that is sent again is not fresh: it costs nothing.
 
     An epsilon of 50 is no practical protection by itself. What hides a reader at these settings is that the noise
@@ -51,14 +51,15 @@ class BasisLaplace:
     Not covered by any of these figures, because they carry no noise:
 
     - C, how many channels a reader has, and the counts |H_c| of clicks in each;
-    - that a reader has no clicks (then nothing is reported, which shows);
-    - when reports change, the network address they come from, and what the server reads off several that it can link.
+    - that a reader has no clicks (then visibly nothing is reported);
+    - when reports change, the network address they come from, and what the server infers from several reports that it
+    can link.
 
-    What a floating-point Laplace lacks: adding doubles leaves traces of the exact score in the low bits (Mironov, CCS
-    2012), so the bounds hold for the ideal distribution, not for every bit of these doubles. `reports` rounds what it
-    sends to a grid of 2^-16, far coarser than those traces, which is post-processing and removes the known attack; the
-    proof needs a sampler that is exact on a grid (discrete Laplace) or the snapping mechanism. Draws also never pass
-    36.74 lambda_I, an extra delta below 2^-53 a score.
+    The limits of floating-point Laplace noise: adding doubles leaves traces of the exact score in the low bits
+    (Mironov, CCS 2012), so the bounds hold for the ideal distribution, not for every bit of these doubles. `reports`
+    rounds what it sends to a grid of 2^-16, far coarser than those traces, which is post-processing and removes the
+    known attack; the proof needs a sampler that is exact on a grid (discrete Laplace) or the snapping mechanism. Draws
+    also never pass 36.74 lambda_I, an extra delta below 2^-53 a score.
     """
 
     clip: float
@@ -74,12 +75,12 @@ class BasisLaplace:
 
     @classmethod
     def under(cls, protocol: RecallProtocol) -> BasisLaplace:
-        """The mechanism a release asks for."""
+        """The mechanism with a release's parameters."""
         return cls(protocol.score_clip, protocol.score_noise, protocol.basis_size, protocol.channels_limit)
 
     @property
     def epsilon_per_score(self) -> float:
-        """2 delta / lambda_I: the papers' figure, of one coordinate."""
+        """2 delta / lambda_I, the papers' figure for one coordinate."""
         return 2 * self.clip / self.scale
 
     @property

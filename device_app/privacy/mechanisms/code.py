@@ -44,18 +44,18 @@ class RandomisedCode(CategoricalMechanism):
     """A reader's code y in 0 .. K - 1 is sent as itself with probability e^eps / (e^eps + K - 1), else as another.
 
     size: K. epsilon: eps of one report. K = 16 with 4 is the default, K = 64 with 8 the "high utility" choice: about
-    e^eps / 3 codes carry the most (docs/results/recall.md). Nothing else is sent: no counts, no channels.
+    e^eps / 3 codes carry the most information (docs/results/recall.md). Nothing else is sent: no counts, no channels.
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever:
 
     - one drawn code: eps, exactly; `exact_samplers.randomised_response` samples it with integers from the system's
       generator;
-    - a code that was drawn before is sent again as it was drawn: a reader's life costs eps times the number of
-      *distinct* true codes, which is what the ledger adds up and bounds.
+    - the code drawn for a true code is stored and sent again: over a reader's lifetime the cost is eps times the number
+    of *distinct* true codes, which the ledger adds up and limits.
 
     Not covered: when and how often a report changes (a reader whose code never changes never sends a second one, so the
-    bound over a life compares readers whose codes change at the same times), that a device asks at all, and the network
-    address it asks from. A release with other prototypes starts a new table, and is charged again.
+    lifetime bound compares readers whose codes change at the same times), that a device sends a request at all, and its
+    network address. For a release with other prototypes codes are drawn and charged again.
     """
 
     @property
@@ -64,7 +64,7 @@ class RandomisedCode(CategoricalMechanism):
         return 1 / (1 + (self.size - 1) * math.exp(-self.epsilon))
 
     def release(self, code: int, source: NoiseSource) -> int:
-        """The code to send. See the class for the guarantee. Raises ValueError unless code is 0 .. K - 1."""
+        """Return the code to send. See the class for the guarantee. Raises ValueError unless code is 0 .. K - 1."""
         self.require(code, "code")
         return int(randomised_response(source, np.array([code], dtype=np.int64), self.size, self.epsilon)[0])
 
@@ -78,7 +78,7 @@ class RandomisedCode(CategoricalMechanism):
 
 
 def nearest(prototypes: NDArray[np.float32], user: NDArray[np.float32]) -> int:
-    """argmax_k <prototype_k, u>: prototypes [K, D], user [D]; the first of equal ones.
+    """argmax_k <prototype_k, u>: prototypes [K, D], user [D]; ties go to the first.
 
     Raises ValueError for another shape, or a user vector that is not finite.
     """

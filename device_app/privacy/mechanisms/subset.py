@@ -16,15 +16,16 @@ NAME = "subset"
 
 @dataclass(frozen=True)
 class TopicSubset(CategoricalMechanism):
-    """A set of w = max(1, round(K / (e^eps + 1))) of K topics; each set with the reader's own is e^eps times as likely.
+    """A set of w = max(1, round(K / (e^eps + 1))) of K topics; a set with the reader's topic is e^eps times as likely
+    as one without it.
 
     size: K. epsilon: eps of one report. (Ye and Barg 2018; w is their optimum.)
 
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever: one drawn set costs eps,
-    exactly (`exact_samplers.subset_selection`). As with `code`, a set that was drawn for a topic is sent again whenever
-    it is that topic, so a life costs eps times the distinct topics, for readers whose topics change at the same times.
+    exactly (`exact_samplers.subset_selection`). As with `code`, the set drawn for a topic is stored and sent again, so
+    the lifetime cost is eps times the number of distinct topics, for readers whose topics change at the same times.
 
-    Not covered: when reports change, that a device asks, and its address.
+    Not covered: when reports change, that a device sends a request, and its address.
     """
 
     @property

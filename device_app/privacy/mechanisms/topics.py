@@ -25,9 +25,9 @@ class NoisyTopics:
     Formal guarantees, in pure local differential privacy, for any two readers whatsoever: one report costs eps,
     exactly. Shares are rounded down to a grid of 2^-16, so that they are integers adding up to at most 2^16; two such
     histograms differ by at most 2 * 2^16 in L1; the noise is `exact_samplers.discrete_laplace` of scale ceil(2 * 2^16 /
-    eps) on that grid, integers all the way. S fresh reports cost S eps; sending one again costs nothing.
+    eps) on that grid, computed in integers. S fresh reports cost S eps; sending one again costs nothing.
 
-    Not covered: that and when a reader reports, and from which address.
+    Not covered: whether and when a reader reports, and from which address.
     """
 
     size: int
@@ -52,7 +52,7 @@ class NoisyTopics:
     def release(self, shares: NDArray[np.floating], source: NoiseSource) -> NDArray[np.float64]:
         """Shares [K] (or [n, K] of n readers) to noisy shares; they may be negative and need not add up to 1.
 
-        See the class for the guarantee. Raises ValueError for another shape, or for values that are no shares.
+        See the class for the guarantee. Raises ValueError for another shape, or for values that are not shares.
         """
         if shares.ndim not in (1, 2) or shares.shape[-1] != self.size or not np.isfinite(shares).all():
             raise ValueError(f"shares has shape {shares.shape} or values not finite; expected {self.size} shares")
@@ -76,10 +76,10 @@ class NoisyTopics:
 
 
 def histogram(prototypes: NDArray[np.float32], clicks: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Shares [K] of the clicks [H, D] by nearest prototype [K, D], adding up to 1.
+    """Return shares [K] of the clicks [H, D] by nearest prototype [K, D], adding up to 1.
 
-    If none of a reader's clicks has a vector, the reader counts as one of the first topic, as with `code.nearest`: the
-    server chooses which articles have vectors, and must not learn anything from who reports.
+    If none of a reader's clicks has a vector, the first topic gets everything, as with `code.nearest`: the server
+    chooses which articles have vectors, and must not learn anything from who reports.
     """
     nearest = np.argmax(clicks @ prototypes.T, axis=1) if len(clicks) else np.zeros(1, dtype=np.intp)
     return np.bincount(nearest, minlength=len(prototypes)) / len(nearest)

@@ -39,8 +39,8 @@ class NoisyUpdate:
 def check_noise(protection: LocalLaplace, privacy: PrivacySettings) -> None:
     """Raise ProtectionTooWeak if the noise is too weak for the reader, or n_u may not be sent in clear.
 
-    The noise's strength is the ratio of scale to clip. n_u needs the permission for exact sums: no epsilon bounds
-    either.
+    The noise's strength is the ratio of scale to clip. Sending n_u needs the permission for exact sums, since no
+    epsilon bounds what either reveals.
     """
     if protection.weight_limit > 1 and privacy.secure_sum != "exact":
         raise ProtectionTooWeak(
@@ -50,8 +50,8 @@ def check_noise(protection: LocalLaplace, privacy: PrivacySettings) -> None:
     clip, scale = protection.clip, protection.scale
     if scale / clip < privacy.weakest_scale_to_clip * (1 - ROUNDING):
         raise ProtectionTooWeak(
-            f"noise of {scale:g} at a clip of {clip:g} is {scale / clip:.3g} of it; at least "
-            f"{privacy.weakest_scale_to_clip:g} is asked for."
+            f"noise of {scale:g} at a clip of {clip:g} is {scale / clip:.3g} of it; the settings require at least "
+            f"{privacy.weakest_scale_to_clip:g}."
         )
 
 
@@ -63,15 +63,15 @@ class LaplaceProtection:
 
     Formal guarantees, in pure local differential privacy, for any two readers: one coordinate 2 theta / lambda_g (20 at
     the paper's 0.1 and 0.01); one upload of P coordinates 2 theta P / lambda_g, which is what is charged (4.9 million
-    at P = 244,993: an honest figure, and no guarantee at all). That a device took part, in which round, the number of
-    coordinates, and n_u if weight_limit is above 1, are not covered. What a floating-point Laplace lacks is said in
+    at P = 244,993: correct, but no meaningful guarantee). Not covered: that a device took part, in which round, the
+    number of coordinates, and n_u if weight_limit is above 1. For the limits of floating-point Laplace noise see
     `mechanisms.basis_laplace`; here the sums are rounded to float32.
     """
 
     protection: LocalLaplace
 
     def epsilon_of(self, clipped: Clipped) -> float:
-        """Return what one upload of this update costs, from the bound it really has."""
+        """Return the epsilon of one upload of this update, from the update's own bound."""
         return clipped.sensitivity_per_coordinate / self.protection.scale * clipped.coordinates
 
     def seal(
@@ -86,7 +86,7 @@ class LaplaceProtection:
     ) -> Sealed[NoisyUpdate]:
         """Add the noise, charge it to this channel of the ledger, seal the safetensors bytes.
 
-        samples: n_u, which is sent in clear, cut at weight_limit, if that is above 1.
+        samples: n_u, sent in clear and capped at weight_limit if that is above 1.
 
         Raises BudgetSpent, and ValueError if the update was clipped at more than the round's theta.
         """
@@ -123,24 +123,22 @@ class LaplaceProtection:
 
 
 def reseal(item: OutboxItem, ledger: Ledger, privacy: PrivacySettings) -> Sealed[OutboxItem]:
-    """Seal an upload of the outbox again, to send the same bytes once more.
+    """Seal a stored upload again, to send the same bytes once more.
 
     The reader's settings must still allow it.
 
-    Raises ValueError unless the ledger holds a charge for exactly these bytes, made by this protection: only this one
-    has single uploads. Raises ProtectionTooWeak if its noise is below what the settings require now, and BudgetSpent if
-    its cost alone is above the daily ceiling that they set for its channel now.
+    Raises ValueError unless the ledger holds a charge for exactly these bytes, made by this protection, the only one
+    with single uploads. Raises ProtectionTooWeak if its noise is below what the settings require now, and BudgetSpent
+    if its cost alone is above the daily ceiling that they set for its channel now.
 
     Formal guarantees: the same bytes again are post-processing: epsilon 0.
     """
     held = digest(item.payload)
     paid = ledger.repository.charged(held)
     if held != item.sha256 or paid is None or paid.subject != item.subject:
-        raise ValueError(f"no charge in the ledger pays for the bytes kept for {item.subject}")
+        raise ValueError(f"the ledger has no charge for the bytes stored for {item.subject}")
     if paid.mechanism != NAME:
-        raise ValueError(
-            f"what is kept for {item.subject} was paid for as {paid.mechanism}, which has no single uploads"
-        )
+        raise ValueError(f"the ledger charges {item.subject} as {paid.mechanism}, which sends no single uploads")
     known = paid.parameters
     check_noise(
         LocalLaplace(clip=known["clip"], scale=known["scale"], weight_limit=int(known.get("weight_limit", 1))), privacy

@@ -21,7 +21,7 @@ ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True)
 class ComputedUpdate:
-    """An update as a task computed it, with what its cost depends on.
+    """An update as a task computed it, with everything that its cost depends on.
 
     It is in clear, without private parameters.
 
@@ -29,8 +29,8 @@ class ComputedUpdate:
         shared: the tensors; neither clipped nor noisy yet.
         samples: how many samples it was computed from.
         channel: the ledger's channel that is charged.
-        one_click: how far replacing one click by another moves the tensors; None: as far as replacing everything.
-        paid: called in the transaction that charges.
+        one_click: how far replacing one click by another moves the tensors; None: as far as replacing all data.
+        paid: called in the transaction that records the charge.
     """
 
     shared: SharedUpdate
@@ -43,7 +43,7 @@ class ComputedUpdate:
 class DeviceProtection(Protocol):
     """The device's side of a protection, created from the protocol's value (`registry.resolve`).
 
-    An update leaves by `seal` as a single upload, or by `contribute` in a secure sum.
+    `seal` makes a single upload of an update, `contribute` a vector for a secure sum.
     """
 
     def check(self, privacy: PrivacySettings) -> None:
@@ -58,7 +58,7 @@ class DeviceProtection(Protocol):
         alone: SumsAlone,
         one_click: OneClick | None,
     ) -> float:
-        """Return the epsilon that an update of so many numbers would cost.
+        """Return the epsilon that an update with this many coordinates would cost.
 
         Raises ProtectionTooWeak or BudgetSpent. alone: what noisy sums have cost so far if every other device was fake.
         one_click: how far one click moves the update. The errors mean that the reader doesn't accept the terms.
@@ -66,9 +66,7 @@ class DeviceProtection(Protocol):
         ...
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
-        """Check again whether the reader's settings allow this paid update.
-
-        It may still have messages to send.
+        """Check again whether the settings allow an update that is paid for but not completely sent.
 
         Raises ProtectionTooWeak.
         """

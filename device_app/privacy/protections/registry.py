@@ -1,8 +1,8 @@
 """The protections that this device supports, by kind.
 
-A new one is a class and a line of `PROTECTIONS` here. The other modules of this package say how each clips, adds noise
-and charges, with its formal guarantees: `local_laplace`, `secure_sum`, `union_marks`. Masked updates share their checks
-and their cost: `secure_sum.MaskedProtection`.
+To add one, write a class and add a line to `PROTECTIONS`. The other modules of this package define how each clips, adds
+noise and charges, with its formal guarantees: `local_laplace`, `secure_sum`, `union_marks`. Masked updates share their
+checks and their cost: `secure_sum.MaskedProtection`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LocalLaplaceProtection:
     protection: LocalLaplace
 
     def check(self, privacy: PrivacySettings) -> None:
-        """Raise ProtectionTooWeak as `check_noise`."""
+        """Raise ProtectionTooWeak like `check_noise`."""
         check_noise(self.protection, privacy)
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
@@ -57,7 +57,7 @@ class LocalLaplaceProtection:
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
     ) -> Sealed[NoisyUpdate]:
-        """Clip the update, then seal it as `LaplaceProtection.seal`, with its formal guarantees.
+        """Clip the update and seal it like `LaplaceProtection.seal`, with its formal guarantees.
 
         Raises BudgetSpent, and ValueError for values that are not finite: nothing is released then.
         """
@@ -74,8 +74,8 @@ class LocalLaplaceProtection:
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
     ) -> Contribution:
-        """Raise ValueError: Laplace noise has no secure sum."""
-        raise ValueError(f"protection: {self.protection.kind} leaves as a single upload, and in no secure sum")
+        """Raise ValueError: local Laplace noise is not used in secure sums."""
+        raise ValueError(f"protection: {self.protection.kind} is for single uploads, not for secure sums")
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class SecureSumProtection(MaskedProtection[SecureSum]):
     ) -> Contribution:
         """Return the clipped, weighted, perhaps noisy update and the cost of the opened sum.
 
-        See `contribute`. Under a protection that is priced for no value below 0, such values count as 0: which task an
-        offer combines it with is the server's choice, and a reader's values may not decide whether anything is sent.
+        See `contribute`. If the protection's cost assumes no value below 0, negative values count as 0: the server
+        chooses the task that uses the protection, and a reader's values must not decide whether anything is sent.
         """
         shared = update.shared
         if self.protection.nonnegative:

@@ -58,7 +58,7 @@ class MaskedProtection(Generic[Masked]):
 
         0 for an exact one, which no epsilon bounds. The sum's terms must be those that follow from the protection, from
         which the cost is computed. Raises ProtectionTooWeak if the sum has too few members, or reveals more than is
-        allowed; BudgetSpent as `SumsAlone.check`.
+        allowed; BudgetSpent like `SumsAlone.check`.
         """
         prices = self._allowed(manifest, coordinates, privacy, one_click)
         if prices is None:
@@ -90,7 +90,7 @@ class MaskedProtection(Generic[Masked]):
         prices = sum_prices(self.protection, terms.cohort_minimum, coordinates, delta, one_click_steps=steps)
         if not prices.possible:
             raise ProtectionTooWeak(
-                f"the noise in its sum comes to epsilon {prices.epsilon:g} at delta {delta:g}, and to {prices.alone:g} "
+                f"the noise in its sum costs epsilon {prices.epsilon:g} at delta {delta:g}, or {prices.alone:g} "
                 "if no other device is real; a sum with noise costs more than 0 and less than infinity."
             )
         for what, price, ceiling in _ceilings(prices, privacy, one_click):
@@ -103,15 +103,15 @@ class MaskedProtection(Generic[Masked]):
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
     ) -> Sealed[Any]:
-        """Raise ValueError: a masked vector is no single upload."""
-        raise ValueError(f"protection: {self.protection.kind} leaves under masks, and never as a single upload")
+        """Raise ValueError: a masked vector is not a single upload."""
+        raise ValueError(f"protection: {self.protection.kind} is for secure sums, not for single uploads")
 
     def _check_terms(self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings) -> None:
         given = terms_of(manifest)
         if given.cohort_minimum < privacy.smallest_sum:
             raise ProtectionTooWeak(
-                f"the sum may be opened with {given.cohort_minimum} devices in it; at least {privacy.smallest_sum} are "
-                "asked for."
+                f"the sum may be opened with {given.cohort_minimum} devices in it; the settings require at "
+                f"least {privacy.smallest_sum}."
             )
         if given.mode != "active" and not (self.protection.sigma and privacy.secure_sum_mode == "semi_honest"):
             asks = "the settings require one" if self.protection.sigma else "without noise it needs one"
@@ -146,10 +146,10 @@ def _ceilings(
 def terms_of(manifest: RoundManifest) -> SumTerms:
     """Return the terms of a round's sum.
 
-    Raises ValueError for a round without one, which a manifest's own check rules out.
+    Raises ValueError for a round without one, which the manifest's validation rules out.
     """
     if manifest.terms is None:
-        raise ValueError(f"terms: {manifest.round} is a secure sum without any")
+        raise ValueError(f"terms: {manifest.round} has a secure sum but no terms")
     return manifest.terms
 
 
@@ -170,7 +170,7 @@ def secure_sum_of(protection: Protection, otherwise: str) -> SecureSum:
 class NormClipped:
     """An update within the L2 ball of radius `norm`; checked when it's made.
 
-    Formal guarantees: exchanging all of a reader's data moves it by at most 2 norm in L2; and those of `SharedUpdate`.
+    Formal guarantees: replacing all of a reader's data moves it by at most 2 norm in L2; and those of `SharedUpdate`.
     """
 
     update: SharedUpdate
@@ -216,32 +216,32 @@ def contribute(
     """Return the vector to be masked and what the opened sum costs this device.
 
     Args:
-        clipped: the mean gradient g_u, at most at the round's clip.
+        clipped: the mean gradient g_u, clipped to at most the round's clip.
         samples: n_u, 0 for a device without any; capped at the protection's weight_limit. If that is 1, every device
             counts as 1.
         protection, terms: the round's, checked against each other before (`training.eligibility`).
         source: cryptographic on a device.
         delta: at which this device prices sums.
         channel: the ledger's channel that is charged.
-        one_click: how far replacing one click by another moves the update at most; None: as far as replacing all of
-            them.
+        one_click: the largest change of the update when one click is replaced by another; None: the same as when all
+        are replaced.
 
-    Raises ValueError for a longer clip than the protection's, for a negative value under a protection that is priced
+    Raises ValueError for a clip above the protection's, for a negative value under a protection that is priced
     for nonnegative values only, and for noise whose cost is not finite.
 
-    Formal guarantees: with sigma > 0, (epsilon, delta)-differential privacy of the opened sum for exchanging all of
-    this reader's data, with the noise of `cohort_minimum` survivors, none of whom reveals its share to the server
-    (`SecureSum.rho`); more survivors make it smaller than what is charged. Whoever else is real, the vector is never
-    revealed with less than this device's own share of noise, whose cost is in the charge too
-    (`cost_of_sums.sum_prices`). Without noise the charge is 0 because no epsilon bounds what an exact sum reveals: what
-    remains is that the server sees no less than the sum of that many devices. Participation isn't hidden, nor, without
-    noise, the total number of samples.
+    Formal guarantees: with sigma > 0, (epsilon, delta)-differential privacy of the opened sum for replacing all of this
+    reader's data, with the noise of `cohort_minimum` survivors, none of whom reveals its share to the server
+    (`SecureSum.rho`); with more survivors the true cost is below the charge. Even if no other device is real, the
+    vector is never revealed with less than this device's own share of noise, whose cost is in the charge too
+    (`cost_of_sums.sum_prices`). Without noise the charge is 0 because no epsilon bounds what an exact sum reveals: then
+    the only guarantee is that the server sees no sum of fewer devices. Participation isn't hidden; without noise,
+    neither is the total number of samples.
     """
     if clipped.norm > protection.clip:
         raise ValueError(f"the update is clipped at {clipped.norm}, the round's limit is {protection.clip}")
     tensors = clipped.update.tensors
     if protection.nonnegative and any((each < 0).any() for each in tensors.values()):
-        raise ValueError("the update has values below 0, and the sum is priced for none")
+        raise ValueError("the update has values below 0, but the cost was computed for none")
     weight = 1 if protection.weight_limit == 1 else min(samples, protection.weight_limit)
     layout = protection.layout({name: tensor.shape for name, tensor in tensors.items()}, terms)
     plain = layout.encode(tensors, weight)
@@ -259,7 +259,8 @@ def contribute(
     prices = sum_prices(protection, terms.cohort_minimum, layout.coordinates, delta, one_click_steps=steps)
     if not prices.possible:
         raise ValueError(
-            f"sigma: noise of {protection.sigma} comes to epsilon {prices.epsilon:g}, alone {prices.alone:g}"
+            f"sigma: noise of {protection.sigma} costs epsilon {prices.epsilon:g}, or {prices.alone:g} if all "
+            "other devices are fake"
         )
     charge = Charge(channel, NAME, parameters | dict(prices.parameters), prices.epsilon, delta, subject=terms.round)
     return Contribution(_noisy(clipped, protection, terms, source), charge)

@@ -46,16 +46,16 @@ def mark(
         source: cryptographic on a device; used for noise only, marks and dummies are drawn by `secrets`.
         delta: at which this device prices sums.
 
-    Raises ValueError for anything but such a vector of zeros and ones: nothing is released.
+    Raises ValueError unless `held` is such a vector of zeros and ones: nothing is released.
 
-    Formal guarantees: for marks those of `protocol.ring.mark_rows`: the opened sum reveals which articles somebody of
-    the cohort holds, and not how many do, so an article that only this device holds is in the union. No epsilon bounds
-    that, and the charge is 0 for this reason, not because it reveals nothing. Dummies make it deniable towards those
-    who see the union that an article in it is held, and no epsilon bounds that either (`UnionMarks.dummies`). For
-    counts without noise the sum reveals how many hold each article, and again no epsilon bounds it. For counts with
-    noise (epsilon, delta)-differential privacy for exchanging all of this reader's articles, with the noise of
-    `cohort_minimum` survivors of whom none reveals its share (`UnionMarks.rho`), and never less than with this device's
-    own share alone, whose cost is in the charge too. Participation is not hidden.
+    Formal guarantees: for marks those of `protocol.ring.mark_rows`: the opened sum reveals which articles at least one
+    device of the cohort holds, but not how many do, so an article that only this device holds is in the union. No
+    epsilon bounds that, and the charge is 0 for this reason, not because it reveals nothing. With dummies a device can
+    deny, towards those who see the union, that it holds an article in it, and no epsilon bounds that either
+    (`UnionMarks.dummies`). For counts without noise the sum reveals how many hold each article, and again no epsilon
+    bounds it. For counts with noise (epsilon, delta)-differential privacy for replacing all of this reader's articles,
+    with the noise of `cohort_minimum` survivors of whom none reveals its share (`UnionMarks.rho`), and never less than
+    with this device's own share alone, whose cost is in the charge too. Participation is not hidden.
     """
     if held.shape != (terms.length,):
         raise ValueError(f"held: shape {held.shape}, expected ({terms.length},)")
@@ -63,7 +63,7 @@ def mark(
         raise ValueError("held: only 0 and 1")
     rows = np.flatnonzero(held)
     if len(rows) > protection.rows_limit:
-        raise ValueError(f"held: {len(rows)} news, at most {protection.rows_limit} may be marked")
+        raise ValueError(f"held: {len(rows)} articles, at most {protection.rows_limit} may be marked")
     parameters = {
         "owners_minimum": float(protection.owners_minimum),
         "sigma": float(protection.sigma),
@@ -83,7 +83,8 @@ def mark(
     prices = sum_prices(protection, terms.cohort_minimum, terms.length, delta)
     if not prices.possible:
         raise ValueError(
-            f"sigma: noise of {protection.sigma} comes to epsilon {prices.epsilon:g}, alone {prices.alone:g}"
+            f"sigma: noise of {protection.sigma} costs epsilon {prices.epsilon:g}, or {prices.alone:g} if all "
+            "other devices are fake"
         )
     parameters |= prices.parameters
     return Contribution(noisy, Charge("training", NAME, parameters, prices.epsilon, delta, subject=terms.round))

@@ -3,7 +3,7 @@
 The charge is paid before the vector is masked. Messages are sealed one by one, each for one stage.
 
 The members that the server names are checked: their number, identities and keys. The device's state in the sum is
-stored, so that after a kill at any point no message is lost or sent in two forms.
+stored, so that after a crash at any point no message is lost or sent in two versions.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class RosterRules:
     directory: verify keys of all devices that may be members, if there is such a list. smallest: the fewest members,
     including this device, with whom it shares its masks and lets its vector be opened.
 
-    Formal guarantees: none by itself; that at least t honest members are needed to open a vector, as `take_part` says,
-    rests on these checks of threshold and members.
+    Formal guarantees: none by itself; the guarantee that at least t honest members are needed to open a vector
+    (`SumParticipant`) depends on these checks of threshold and members.
     """
 
     terms: SumTerms
@@ -66,17 +66,19 @@ class RosterRules:
         """
         terms, holders, context = self.terms, len(roster.members), self.terms.digest()
         if roster.round != terms.round:
-            raise SecaggError(f"the roster is of {roster.round}")
+            raise SecaggError(f"the roster is for {roster.round}")
         if not terms.cohort_minimum <= roster.cohort <= terms.cohort:
             raise SecaggError(f"{roster.cohort} members, the terms say {terms.cohort_minimum} to {terms.cohort}")
         due = choose_neighbourhood(roster.cohort) if terms.graph == "sparse" else None
         wanted = roster.cohort if due is None else due.degree + 1
         if holders != wanted:
-            raise SecaggError(f"the roster names {holders} members, of a cohort of {roster.cohort} it must be {wanted}")
+            raise SecaggError(
+                f"the roster names {holders} members; with a cohort of {roster.cohort} there must be {wanted}"
+            )
         if (last := roster.numbers[-1]) > roster.cohort:
             raise SecaggError(f"member {last} is beyond a cohort of {roster.cohort}")
         if holders < self.smallest:
-            raise SecaggError(f"the roster names {holders} members, at least {self.smallest} are asked for")
+            raise SecaggError(f"the roster names {holders} members; this device requires at least {self.smallest}")
         least, most = (max(2, required_threshold(terms, holders)), holders) if due is None else (due.threshold,) * 2
         if not least <= roster.threshold <= most:
             raise SecaggError(f"the threshold is {roster.threshold}, this device accepts {least} to {most}")
@@ -96,24 +98,22 @@ class RosterRules:
         This device must hold shares of all of them.
         """
         if roster.me not in sharers.members:
-            raise SecaggError("the server has left this device out: it has complained of another, or another of it")
+            raise SecaggError("the server left this device out, because of a complaint by or about this device")
         if unknown := sorted(set(sharers.members) - {one.member for one in held}):
-            raise SecaggError(f"member {unknown[0]} is to be in the sum, and this device holds no share of its keys")
+            raise SecaggError(f"member {unknown[0]} is listed in the sum, but this device holds no share of its keys")
         if len(sharers.members) < (least := self.least_sharers(roster)):
             raise SecaggError(f"{len(sharers.members)} members are in the sum, at least {least} are needed")
 
     def least(self, roster: Roster) -> int:
         """Return the fewest members of the roster with whom this device continues.
 
-        It counts itself. In the sparse form it sees its neighbours only; only the server can count the whole cohort.
+        This device is included. In the sparse form it sees its neighbours only; only the server can count the whole
+        cohort.
         """
         return max(roster.threshold, self.smallest, self.terms.cohort_minimum if roster.is_whole else 0)
 
     def least_sharers(self, roster: Roster) -> int:
-        """Return the fewest members of the roster with whom this device masks its vector.
-
-        It counts itself.
-        """
+        """Return the fewest members of the roster, including this device, with whom it masks its vector."""
         due = None if roster.is_whole else choose_neighbourhood(roster.cohort)
         return max(self.least(roster), due.sharers if due else 0)
 
@@ -122,7 +122,7 @@ class Spender(Protocol):
     """The ledger, as far as a secure sum needs it."""
 
     def spend(self, charge: Charge) -> object:
-        """Write the charge down, or raise BudgetSpent."""
+        """Record the charge, or raise BudgetSpent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Contribution:
 
     The vector is clipped, encoded and perhaps noisy. The charge is that of the opened sum at the smallest number of
     survivors that the round's terms allow, since the device has to pay before it can know how many will survive. paid
-    is called in the transaction that charges.
+    is called in the transaction that records the charge.
     """
 
     vector: RingVector
@@ -139,7 +139,7 @@ class Contribution:
     paid: Callable[[], None] | None = None
 
     def check(self, terms: SumTerms) -> None:
-        """Raise ValueError unless the vector has the length and the type that the terms say."""
+        """Raise ValueError unless the vector has the length and type stated in the terms."""
         vector = self.vector
         if vector.shape != (terms.length,) or vector.dtype != ring_dtype(terms.bits):
             raise ValueError(
@@ -153,10 +153,9 @@ class Contribution:
 
         It is charged before this returns.
 
-        Raises BudgetSpent, after which nothing of it may leave.
+        Raises BudgetSpent; then nothing of the vector may be sent.
 
-        Formal guarantees: to whoever lacks one of the seeds the payload is uniform noise; the charge is of the opened
-        sum.
+        Formal guarantees: without all of the seeds the payload is uniform noise; the charge is for the opened sum.
         """
         payload = masked_bytes(self.vector, plus=plus, minus=minus, threads=threads)
         masked_sha256 = digest(payload)
@@ -174,9 +173,9 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, eq=False)
 class MaskedInput:
-    """Ring elements, little-endian, one after the other.
+    """A masked vector: ring elements, little-endian, one after the other.
 
-    They are uniform noise to whoever lacks the masks.
+    Without the masks they are uniform noise.
     """
 
     round: str
@@ -197,9 +196,9 @@ class Step:
 def step_of(state: SumState, payload: bytes | None = None) -> Step:
     """Return the message of the state's stage.
 
-    `payload`: the masked vector as it was kept, in the `masked` stage. Only the masked vector depends on clicks, and it
-    was paid for when it was made: keys, shares and signatures are random. Raises SumAborted for a masked vector that
-    wasn't kept: a second one must not be made.
+    payload: the stored masked vector, in the `masked` stage. Only the masked vector depends on clicks, and it
+    was paid for when it was made: keys, shares and signatures are random. Raises SumAborted if the masked vector was
+    not stored: a second one must not be made.
     """
     round_id = state.terms.round
     match state.stage:
@@ -214,7 +213,7 @@ def step_of(state: SumState, payload: bytes | None = None) -> Step:
             return _step(state, state.complaints, WORDS("sum_complaints", accused=accused or "none"))
         case "masked":
             if payload is None or digest(payload) != state.masked_sha256:
-                raise SumAborted(round_id, "the masked vector was not kept, and a second one must not be made")
+                raise SumAborted(round_id, "the masked vector was not stored, and a second one must not be made")
             words = WORDS("sum_masked", length=state.terms.length)
             charge = Charge("none", "secure_sum", payload_sha256=state.masked_sha256, subject=round_id)
             return Step(state, close(MaskedInput(round_id, payload), payload, OCTETS, charge, words))
@@ -252,10 +251,10 @@ class HeldShares(Message):
 
 
 class SumState(Message):
-    """A device's memory of one secure sum; JSON by `model_dump_json`.
+    """A device's stored state of one secure sum; JSON by `model_dump_json`.
 
-    Never on the wire: it holds every secret. stage names the message that is being sent, or has been. Messages are kept
-    as they were sent, since a second, other message of the same stage could open what the first one hid.
+    Never on the wire: it holds every secret. stage names the message that is being sent or was sent last. Messages are
+    stored as they were sent, since a second, different message of the same stage could reveal what the first one hid.
     """
 
     terms: SumTerms
@@ -292,7 +291,7 @@ class SumState(Message):
 def begin_sum(terms: SumTerms, identity: Ed25519PrivateKey | None = None) -> SumState:
     """Return fresh keys for one round.
 
-    `identity` signs them; without one (no directory of members) it's fresh too.
+    `identity` signs them; if there is none (no directory of members), a fresh one is created.
     """
     return SumState(
         terms=terms,

@@ -1,6 +1,6 @@
 """A device's part in a secure sum.
 
-Each answer of the server changes its state, which gives the next message.
+Each of the server's answers changes its state, which determines the next message.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class SumTransitions:
         self._channels: dict[int, tuple[bytes, bytes]] = {}
 
     def expect(self, reply: Reply, kind: type[R]) -> R:
-        """Return the reply, if it has the expected kind."""
+        """Return the reply if it is of the expected kind, and abort otherwise."""
         if not isinstance(reply, kind):
             raise self.abort(f"the server answered {type(reply).__name__} where {kind.__name__} was due")
         return reply
@@ -106,9 +106,9 @@ class SumTransitions:
         )
 
     def open_boxes(self, state: SumState, shares: Shares) -> SumState:
-        """Store the valid shares and complain about the boxes without any.
+        """Store the valid shares, and complain about boxes that contain none.
 
-        This step lies between rounds 1 and 2 and is not in the paper.
+        This step is between rounds 1 and 2 and is not in the paper.
         """
         roster, own = state.roster, state.own
         assert roster is not None
@@ -174,7 +174,7 @@ class SumTransitions:
         assert roster is not None
         shared = {one.member for one in state.held}
         if unknown := sorted(set(survivors.members) - shared):
-            raise self.abort(f"member {unknown[0]} is named a survivor and has not shared its keys")
+            raise self.abort(f"member {unknown[0]} is listed as a survivor but has not shared its keys")
         if roster.me not in survivors.members:
             raise self.abort("the server says that this device's vector is not in the sum")
         if len(survivors.members) < (least := self.rules.least(roster)):
@@ -195,7 +195,7 @@ class SumTransitions:
         agreed = {roster.me}
         for one in agreements.signatures:
             if one.member not in state.survivors:
-                raise self.abort(f"member {one.member} signed and is no survivor")
+                raise self.abort(f"member {one.member} signed but is not a survivor")
             try:
                 check(state, roster, one, entries[one.member].keys.verify_key)
             except SecaggError as broken:
@@ -244,40 +244,40 @@ class SumTransitions:
 class SumParticipant:
     """A device's part in a secure sum, without I/O.
 
-    It returns sealed messages and takes the server's answers.
+    It accepts the server's answers and returns sealed messages.
 
         keys -> shares -> complaints -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4
 
-    It goes on from wherever `state` stands.
+    It continues from the stage of `state`.
 
     Args:
-        state: from `begin_sum`, or as it was kept when the device was killed.
-        contribution: read once, in the `masked` stage; a device that was killed later doesn't need the same one again.
+        state: from `begin_sum`, or as stored before a restart.
+        contribution: read once, in the `masked` stage; after a later restart the same one isn't needed again.
         ledger: charged before the masked vector is sealed.
-        payload: the masked vector as it was kept, when `state` stands in the `masked` stage.
+        payload: the stored masked vector, if `state` is in the `masked` stage.
         directory: verify keys of all devices that may be members, where there is such a list.
-        smallest: the fewest members, this device among them, that its masks may be shared with and its vector be opened
-            with; what the reader asks for.
+        smallest: the fewest members, including this device, with whom its masks may be shared and its vector opened; a
+        setting of the reader.
         threads: number for making masks; can't change what is sent.
 
-    Raises SumAborted if the server's answers are not those of an honest one, or the masked vector was not kept;
+    Raises SumAborted if the server's answers are not those of an honest one, or the masked vector was not stored;
     BudgetSpent.
 
     Formal guarantees: with an honest-but-curious server and fewer than t colluding members the masked vector, and all
     messages together, reveal nothing of this device's vector beyond the sum over the survivors, at least t of them
     (Bonawitz et al. 2017, theorem 6.3, under the usual assumptions on X25519, HKDF, ChaCha20 and the AEAD). In mode
-    'active' the same holds for a server that deviates, with c < n/3 colluding members (theorem 6.5): these count among
-    the t, so that t - c members of the sum, more than a third of the roster, are honest. It holds provided that
-    `directory` says who is a device; without a directory a server can invent members, and signatures only keep
-    honest devices to one view: then nothing but this device's own share of noise hides its vector
-    (`cost_of_sums.SumPrices.alone`). In the sparse form as many members hold shares, and as many of them give a secret,
-    as `protocol.secagg` has it for the cohort that the server names; in mode 'active', with at most its c colluding
-    members around any one device, no sum of fewer than `COMPANY` honest devices opens, whatever the server says of who
-    shared its keys or dropped out (docs/decisions/004). Of one member, either the share of the seed or that of the key
-    is revealed, never both, and once. The sum itself is exact: what it reveals is bounded only by noise inside it
-    (`noise_share`). That this device takes part isn't hidden. A complaint comes before anything is paid or masked
-    and names members only: it reveals to the server which boxes failed, and nothing of a key or a share. Who was
-    complained of is in no sum with this device, whatever the server says.
+    'active' the same holds for a server that deviates, with c < n/3 colluding members (theorem 6.5): the colluding
+    members count among the t, so that t - c members of the sum, more than a third of the roster, are honest. It holds
+    provided that `directory` says who is a device; without a directory a server can invent members, and signatures only
+    ensure that honest devices have the same view: then nothing but this device's own share of noise hides its vector
+    (`cost_of_sums.SumPrices.alone`). In the sparse form the number of holders and the threshold are those of
+    `protocol.secagg` for the cohort that the server names; in mode 'active', with at most its c colluding members
+    around any one device, no sum of fewer than `COMPANY` honest devices can be opened, whatever the server claims about
+    who shared keys or dropped out (docs/decisions/004). For each member, either the share of the seed or that of the
+    key is revealed, never both, and only once. The sum itself is exact: what it reveals is bounded only by noise inside
+    it (`noise_share`). It is not hidden that this device takes part. A complaint is sent before anything is paid or
+    masked, and names members only: it reveals to the server which boxes failed, but nothing about a key or a share. A
+    member that this device complained about is in no sum with it, whatever the server claims.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class SumParticipant:
         return step_of(self._state, self._payload)
 
     def receive(self, reply: Reply) -> Step:
-        """Go on by the server's answer to the current message; return the next message.
+        """Process the server's answer to the current message, and return the next message.
 
         Raises SumAborted if the answer is not an honest server's, and BudgetSpent.
         """
@@ -320,5 +320,5 @@ class SumParticipant:
             case "agree":
                 self._state = sum_.hear_agreements(state, sum_.expect(reply, Agreements))
             case "unmask":
-                raise sum_.abort("after unmasking there is nothing more to answer")
+                raise sum_.abort("no message is expected after unmasking")
         return self.step()

@@ -22,13 +22,13 @@ LENGTH_BYTES, PIECE_BYTES = 8, 1 << 20
 
 
 class ViewTerms(Message):
-    """A round's material `views`: how each view protects its gradient and steps its own tower.
+    """A round's data `views`: how each view protects its gradient and steps its own tower.
 
     views take part, each once; repeating one has no effect. clip is C and sigma the noise multiplier of
     `privacy.local_aggregate.ViewProtection`; tower_rate is the size of the step that a view's own user tower takes with
     its clear gradient, which never leaves the view; it is unused if the user tower is shared. at_once is |B_v|: this
-    many of the views are drawn for each round, or all if it is missing, whatever data a device has. Each drawn view has
-    its own noise, and is charged.
+    many of the views are drawn for each round (all if it is missing), independent of a device's data. Each drawn view
+    has its own noise, and is charged.
     """
 
     views: tuple[View, ...] = Field(default=VIEWS, min_length=1, max_length=16)
@@ -43,16 +43,16 @@ class ViewJob:
     """All that a view's process receives: public values, and the path of its own store.
 
     Args:
-        view: which.
+        view: the view's name.
         store: its own file.
-        encoder: whose vectors the models understand.
+        encoder: the encoder of the models' input vectors.
         model: name in the release; its tower is stored under this name.
         graph: the gradient graph of one view.
-        parameters: shared ones, as released.
+        parameters: the shared parameters of the release.
         items: ids and vectors [n, D] of the item set, the same for every view, from which negatives are drawn.
         terms: the round's terms.
         negatives: K.
-        samples_limit: most samples.
+        samples_limit: the maximum number of samples.
         seed: seed of the generator that draws samples.
     """
 
@@ -86,11 +86,11 @@ class ViewProcesses(Protocol):
 
 
 class ViewFailed(RuntimeError):
-    """A view's process ended without an answer. Nothing it knows is in the message."""
+    """A view's process ended without an answer. The message contains no data of the view."""
 
 
 def to_bytes(job: ViewJob) -> bytes:
-    """Return a job as its process reads it."""
+    """Return a job in the form that its process reads."""
     ids, vectors = job.items
     tensors = save({"items": vectors, **{f"p.{name}": value for name, value in job.parameters.items()}})
     head = json.dumps(

@@ -33,7 +33,7 @@ class LocalViews:
         prepare: updates the vectors in the views' stores to an encoder.
         processes: where views compute.
         log: log of contributions.
-        weakest_sigma: the least noise the reader accepts now.
+        weakest_sigma: the least noise that the reader currently accepts.
         clock: the device's.
         searched: what the second view learns from, by name: saved searches, followed topics, articles opened from
             results.
@@ -60,7 +60,8 @@ class LocalViews:
         least = self.weakest_sigma()
         if terms.sigma < least * (1 - ROUNDING):
             raise ProtectionTooWeak(
-                f"each view would put noise of {terms.sigma:g} on its gradient; at least {least:g} is asked for."
+                f"each view would put noise of {terms.sigma:g} on its gradient; the settings require at least "
+                f"{least:g}."
             )
 
     def gradients(
@@ -75,10 +76,11 @@ class LocalViews:
         """Return a protected gradient of each view that takes part (`asked`), in the order of VIEWS.
 
         A view without a store, without anything to learn from, or whose process fails gives zeros under the same noise,
-        and is charged like any other. (The graph is the server's, and may be made to fail on some clicks alone.)
+        and is charged like any other. (The graph comes from the server, which could make it fail for certain clicks
+        only.)
 
-        Formal guarantees: which views are asked, what is charged to each, and the noise on each gradient follow from
-        the terms and `rng` alone. Whether a view has data changes only the gradient below the noise, by at most C.
+        Formal guarantees: which views take part, what is charged to each, and the noise on each gradient depend only on
+        the terms and `rng`. Whether a view has data changes only the gradient under the noise, by at most C.
         """
         self.prepare(encoder)
         items = self.items(encoder)
@@ -113,8 +115,8 @@ class LocalViews:
 def asked(terms: ViewTerms, rng: np.random.Generator) -> list[View]:
     """Return the views that take part in a round.
 
-    These are all that the terms name, or a random subset of at_once of them (the paper's B_v). A device's data makes no
-    difference: a server sees by the user towers which views were drawn.
+    These are all that the terms name, or a random subset of at_once of them (the paper's B_v). It doesn't depend on a
+    device's data, because a server sees from the user towers which views were drawn.
     """
     named = [view for view in VIEWS if view in terms.views]
     if terms.at_once is None or terms.at_once >= len(named):

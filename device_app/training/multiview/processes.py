@@ -30,7 +30,7 @@ class ViewWorkers:
     """The worker processes, started on demand and shared by all devices of this process.
 
     Args:
-        most: how many compute at the same time; None for as many as there are cores.
+        most: the maximum number that compute at the same time; None for one per core.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -118,7 +118,7 @@ class SpawnedViews:
     def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
         """See ViewProcesses.
 
-        Raises ViewFailed if the process fails, answers nonsense, or takes two minutes.
+        Raises ViewFailed if the process fails, returns an invalid answer, or takes more than two minutes.
         """
         try:
             code, answer = self._workers.answer(to_bytes(job))
@@ -135,7 +135,7 @@ def _answer(job: ViewJob, code: int, answer: bytes) -> Mapping[str, NDArray[np.f
     try:
         found = load(answer)
     except (SafetensorError, ValueError) as broken:
-        raise ViewFailed(f"view {job.view}: its process answered no tensors") from broken
+        raise ViewFailed(f"view {job.view}: its process returned no tensors") from broken
     wanted = {f"g.{name}": value.shape for name, value in job.parameters.items()}
     if {name: each.shape for name, each in found.items()} != wanted:
         raise ViewFailed(f"view {job.view}: its process returned different tensors from those requested")

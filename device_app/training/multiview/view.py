@@ -39,9 +39,8 @@ def view_gradient(
     The view's own user tower makes a step first. None if the view has nothing to learn from. The tower's gradient, the
     loss and the number of samples never leave the view in any form.
 
-    Formal guarantees: what is returned is `ViewProtection.noisy` of the clipped gradient of the shared parameters; the
-    total over all that a view hands over is counted by its epsilon. Whether there is anything to hand over is not
-    covered.
+    Formal guarantees: what is returned is `ViewProtection.noisy` of the clipped gradient of the shared parameters; its
+    epsilon covers everything that a view hands over. Whether there is anything to hand over is not covered.
     """
     samples = _samples(job, database)
     if not samples.available:
@@ -83,8 +82,8 @@ TimedQuery = tuple[datetime, NDArray[np.float32]]
 class SearchedSamples:
     """A SampleSource over the view's own store and the item set.
 
-    A positive is news opened from results while something was saved or followed; the user's rows are the vectors of
-    what was saved or followed by then (the newest fifty), where another view has clicks. Negatives are items that were
+    A positive is an article opened from search results while something was saved or followed; in place of clicks, the
+    user's rows are the vectors of what was saved or followed by then (the newest fifty). Negatives are items that were
     never opened from results. Sensitive: see ReaderSamples.
     """
 
@@ -113,18 +112,18 @@ class SearchedSamples:
 
     @property
     def available(self) -> int:
-        """News that samples can be made of."""
+        """The number of articles that samples can be made of."""
         return len(self._positives) if len(self._others) else 0
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """Return samples drawn afresh.
+        """Return newly drawn samples.
 
         Raises ValueError if there is nothing to draw from, or for features, which a view doesn't have.
         """
         if features:
             raise ValueError(f"features: this view computes none, asked for {', '.join(features)}")
         if not self.available:
-            raise ValueError("samples: nothing was opened from the results of a search yet")
+            raise ValueError("samples: no story has been opened from search results yet")
         chosen = [self._positives[place] for place in rng.permutation(len(self._positives))[:limit]]
         users = [left_padded(rows) for _, rows in chosen]
         offered = [

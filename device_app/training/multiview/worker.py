@@ -1,16 +1,16 @@
 """The worker process of the views, and the sandbox of each job (Linux 5.13 or newer, Landlock).
 
-The worker (`-m` of this module) reads jobs from stdin and writes protected gradients to stdout, each in its frame. A
-separate process computes each job, forked from the worker, which has imported everything needed and knows nothing of
-any reader: it only passes on jobs and answers. The forked process locks itself down, opens its own store, computes, and
-ends. Imports are most of the cost of starting a process, and none is possible after the lockdown.
+The worker (`-m` of this module) reads jobs from stdin and writes protected gradients to stdout, each as one frame. A
+separate process computes each job, forked from the worker, which has imported everything needed and has no reader's
+data: it only passes on jobs and answers. The forked process locks itself down, opens its own store, computes, and ends.
+Imports are most of the cost of starting a process, and none is possible after the lockdown.
 
-What holds after `lock_down`, enforced by the kernel and irreversible: no file can be opened, created, removed or listed
+Guarantees after `lock_down`, enforced by the kernel and irreversible: no file can be opened, created, removed or listed
 except those named; no program can be started from the disk; no other process can be traced or its memory read, as the
 sandbox of one view isn't inside another's; from Linux 6.7 no TCP connection can be made, from 6.12 no signal sent
 outside and no abstract socket reached. The same user's other processes can't read this one's memory (not dumpable).
 
-What doesn't: files opened before stay open, so lock down before opening a store; UDP is not covered; nor is a kernel
+Not guaranteed: files opened before stay open, so lock down before opening a store; UDP is not covered; nor is a kernel
 bug or the machine's administrator; time and memory used can be observed.
 """
 
@@ -121,7 +121,7 @@ def store_files(store: Path) -> list[Path]:
 def main() -> None:
     """Answer jobs one after another until stdin ends.
 
-    An answer is a byte with the exit code of the job's process, then its output.
+    An answer is one byte, the exit code of the job's process, followed by its output.
     """
     while True:
         try:

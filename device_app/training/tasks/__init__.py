@@ -1,4 +1,5 @@
-"""The tasks this program supports, by their name in a round's manifest. A new one is a file here and a line below."""
+"""The tasks that this program supports, by their name in a round's manifest. To add one, add a file here and a line
+below."""
 
 from __future__ import annotations
 

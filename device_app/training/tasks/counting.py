@@ -24,8 +24,8 @@ from protocol.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
 class CountTask:
     """Contributes the displays and clicks of a window, which is spent when the round is paid for.
 
-    window: what this device has not contributed yet. take: records that it now has. unspent: whether nothing of the
-    window was contributed meanwhile; otherwise another count was paid for, and this one gets zeros.
+    window: what this device has not contributed yet. take: records that it has. unspent: whether nothing of the window
+    was contributed meanwhile; otherwise another count was paid for, and zeros are sent for this one.
     """
 
     listed: CountList
@@ -40,9 +40,9 @@ class CountTask:
         return {DISPLAYED: (count,), CLICKED: (count,)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The vectors; a reader who saw nothing adds zeros and noise, which are indistinguishable from other updates.
+        """Return the vectors; a reader who saw nothing adds zeros and noise, indistinguishable from other updates.
 
-        The whole window is spent, including what wasn't chosen: a later count is about later displays.
+        The whole window is spent, including displays that weren't chosen: a later count covers later displays.
         """
         tensors = count_vector(self.listed, self.window.displayed, self.window.clicked, rng)
         taken = CountTaken(
@@ -56,7 +56,7 @@ class CountTask:
 
 
 def one_click(listed: CountList) -> OneClick:
-    """Bounds how a count changes when one click and its display move to another article or are left out.
+    """Return a bound on how a count changes when one click and its display move to another article or are left out.
 
     Formal guarantees: there is a joint draw of the two random choices under which `count_vector` differs in at most two
     entries of each tensor, by 1 and by w: L2 at most sqrt(2 (1 + w^2)). If article a is replaced by b, the same rows
@@ -101,11 +101,11 @@ def count_task(given: TaskInputs) -> CountTask:
 def count_vector(
     listed: CountList, displayed: Collection[str], clicked: Collection[str], rng: np.random.Generator
 ) -> dict[str, NDArray[np.float32]]:
-    """The tensors `displayed` and `clicked`, each [n] in the list's order: w or 1 if contributed, else 0.
+    """Return the tensors `displayed` and `clicked`, each [n] in the list's order: w or 1 if contributed, else 0.
 
-    Of more displays than D, or clicks than B, a random choice is contributed, each with the same chance and
-    independently, so that clicks over displays stay in proportion to the rate. Articles that aren't listed, and
-    repeated events, change nothing.
+    If there are more than D displays or B clicks, a uniform random choice of them is contributed, independently for
+    both, so that clicks divided by displays still estimate the rate. Articles that aren't listed, and repeated events,
+    change nothing.
 
     Formal guarantees: whatever the reader did, at most D entries of `displayed` are w and at most B of `clicked` are 1,
     all others being 0: the L2 norm of both together is at most `listed.norm`, and no entry is negative.

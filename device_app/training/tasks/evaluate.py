@@ -26,17 +26,17 @@ ScoreFn = Callable[[Params, Batch], NDArray[np.float32]]
 class EvaluateTask:
     """The mean AUC of held-out clicks against unclicked articles of the same feeds, under both weights.
 
-    A device without held-out clicks gives zeros, meaning no gain or loss: the more of them are in the sum, the less a
-    loss shows, and nobody learns who they are.
+    A device without held-out clicks sends zeros, meaning no gain or loss: the more such devices are in the sum, the
+    less visible a loss is, and nobody learns which devices they are.
 
-    For one click and K others drawn from its feed, AUC is the share of the others that score lower, a tie counting
-    half; its mean over draws is the AUC of the feed. Both weights see the same draws.
+    For one click and K other articles drawn from its feed, AUC is the share of the others that score lower, with ties
+    counting half; its mean over draws is the AUC of the feed. Both weights are evaluated on the same draws.
 
     Args:
         score: the release's graph; batch -> scores [b, 1 + K].
         before: the predecessor's weights.
         negatives: K.
-        samples_limit: most clicks used.
+        samples_limit: the maximum number of clicks used.
         features: the same as for the gradient.
     """
 
@@ -47,11 +47,11 @@ class EvaluateTask:
     features: tuple[str, ...] = ()
 
     def shapes(self, params: Params) -> Shapes:
-        """Three numbers, whatever the model."""
+        """Return the shapes: three numbers, for any model."""
         return SHAPES
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The device's numbers. Raises ValueError if there are no samples."""
+        """Return the device's numbers. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
         batches = [ranker_batch(drawn, rows) for rows in slices_of(len(drawn))]
         found = (
@@ -63,7 +63,7 @@ class EvaluateTask:
 
 
 def mean_auc(scores: NDArray[np.float32]) -> float:
-    """Mean AUC of scores [n, 1 + K], the clicked article first."""
+    """Return the mean AUC of scores [n, 1 + K], the clicked article first."""
     clicked, others = scores[:, :1], scores[:, 1:]
     return float(np.mean((clicked > others) + 0.5 * (clicked == others)))
 
@@ -76,7 +76,8 @@ def _of_clicks(params: Params) -> Params:
 
 
 def evaluate_task(given: TaskInputs) -> EvaluateTask:
-    """For the ranker that the round names. Raises NotEligible if the predecessor's weights are not of its kind."""
+    """Make the task for the ranker that the round names. Raises NotEligible if the predecessor's weights are not of its
+    kind."""
     release, manifest = given.release, given.manifest
     assert manifest.model is not None
     weights = release.weights(manifest.model)

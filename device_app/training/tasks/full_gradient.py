@@ -15,14 +15,14 @@ from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_
 class FullGradientTask:
     """dL_u/dw of every parameter, for the mean loss over the reader's n_u samples, which are drawn afresh.
 
-    Fits every ranker whose gradient graph takes clicks, click_mask and candidates, and features where it has them: the
-    architecture is the graph's matter alone. The mean and not FedNewsRec's sum (its eq. 2): the sum would weigh a
-    reader by n_u twice.
+    It works for every ranker whose gradient graph takes clicks, click_mask and candidates, and optionally features,
+    whatever its architecture. It is the mean, not FedNewsRec's sum (its eq. 2), which would weight a reader by n_u
+    twice.
 
     Args:
         negatives: K.
-        samples_limit: most samples used.
-        features: what the graph's input `features` holds, in order; none for a graph without that input.
+        samples_limit: the maximum number of samples used.
+        features: the columns of the graph's input `features`, in order; none for a graph without that input.
     """
 
     negatives: int
@@ -30,17 +30,17 @@ class FullGradientTask:
     features: tuple[str, ...] = ()
 
     def shapes(self, params: Params) -> Shapes:
-        """A gradient for every shared parameter."""
+        """Return the shapes: a gradient for every shared parameter."""
         return gradient_shapes(params)
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's gradient. Raises ValueError if there are no samples."""
+        """Return the reader's gradient. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
         return pooled_gradient(len(drawn), lambda rows: ranker_batch(drawn, rows), params, grad)
 
 
 def full_gradient_task(given: TaskInputs) -> FullGradientTask:
-    """For any ranker of the release."""
+    """Make the task for any ranker of the release."""
     manifest = given.manifest
     assert manifest.model is not None
     return FullGradientTask(
@@ -51,8 +51,10 @@ def full_gradient_task(given: TaskInputs) -> FullGradientTask:
 
 
 def ranker_batch(samples: Samples, rows: slice) -> Batch:
-    """The inputs of a ranker's gradient graph: clicks [b, 50, D], click_mask [b, 50], candidates [b, 1 + K, D], and
-    features [b, 1 + K, F] if the samples have them."""
+    """Return the inputs of a ranker's gradient graph.
+
+    clicks [b, 50, D], click_mask [b, 50], candidates [b, 1 + K, D], and features [b, 1 + K, F] if the samples have
+    them."""
     batch = {
         "clicks": samples.clicks[rows],
         "click_mask": samples.click_mask[rows],

@@ -1,4 +1,4 @@
-"""A ranker's gradient at the model of the reader's group, in that group's block of the update (FINDING)."""
+"""A ranker's gradient for the model of the reader's group, in that group's block of the update (FINDING)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ GRADIENT_SHARE = math.sqrt(1 - MEMBER_SHARE**2)
 class GroupGradientTask:
     """`g.<parameter>` [K, *shape] with the gradient in block `group`, and `members` [K] with a mark there.
 
-    The gradient is scaled into a ball of sqrt(3)/2 of the clip and the mark is half of it, so that together they fill
-    the clip's ball at most, and the clip that follows leaves the mark as it is.
+    The gradient is scaled into a ball of radius sqrt(3)/2 C and the mark is C/2, so that both together stay within the
+    ball of radius C, and clipping afterwards doesn't change the mark.
 
     Args:
-        whole: what is computed, for one model.
+        whole: the task that computes the gradient, for one model.
         groups: the release's.
         group: the reader's own.
         clip: C.
@@ -41,12 +41,12 @@ class GroupGradientTask:
     clip: float
 
     def shapes(self, params: Params) -> Shapes:
-        """A block a group for every parameter, and a count a group."""
+        """Return the shapes: for every parameter one block per group, and one count per group."""
         blocks = {GRADIENT_PREFIX + name: block.shape for name, block in self.groups.weights.items()}
         return {**blocks, MEMBERS: (self.groups.size,)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's block. Raises ValueError if there are no samples."""
+        """Return the update with the reader's block. Raises ValueError if there are no samples."""
         own = self.whole.run(self.groups.of(self.group), samples, grad, rng)
         length = math.sqrt(sum(float(np.square(each, dtype=np.float64).sum()) for each in own.tensors.values()))
         scale = min(1.0, GRADIENT_SHARE * self.clip / length) if length else 1.0
@@ -58,7 +58,7 @@ class GroupGradientTask:
 
 
 def group_gradient_task(given: TaskInputs) -> GroupGradientTask:
-    """Made from the release's groups. Raises NotEligible where there are none, or no masks hide the group."""
+    """Make the task from the release's groups. Raises NotEligible if there are none, or if no masks hide the group."""
     protection, groups, choice = chosen_groups(given)
     return GroupGradientTask(
         FullGradientTask(
@@ -73,14 +73,12 @@ def group_gradient_task(given: TaskInputs) -> GroupGradientTask:
 
 
 def chosen_groups(given: TaskInputs) -> tuple[SecureSum, GroupModels, GroupChoice]:
-    """Protection, groups and choice of a round about groups. Raises NotEligible."""
+    """Return the protection, groups and group choice for a round about groups. Raises NotEligible."""
     model, release = given.manifest.model, given.release
     entry = release.manifest.models.get(str(model))
     if model is None or entry is None or entry.groups is None:
-        raise NotEligible("it is about groups of readers, and the release has none.")
-    protection = secure_sum_of(
-        given.manifest.protection, "which group a reader is in leaves this device under masks only."
-    )
+        raise NotEligible("it trains groups of readers, but the release has none.")
+    protection = secure_sum_of(given.manifest.protection, "the reader's group may only be sent in a secure sum.")
     groups = release.groups(model)
     choice = GroupChoice(release.graph(model, "score"), groups, features=len(entry.features), threads=given.threads)
     return protection, groups, choice

@@ -25,7 +25,7 @@ class PooledNews:
         parameters: the head's parameters, weight float32 [D, S] and bias [D].
         graph: (pooled [n, S], slopes G [n, D]) -> g.<parameter>, the head's gradient, and g.slopes [n, D], the vectors.
         row_of: row of `states` by article id.
-        states: float16 [n, S], of all shards.
+        states: float16 [n, S], from all shards.
     """
 
     parameters: Params
@@ -39,7 +39,7 @@ class PooledNews:
 
 
 def head_gradient_task(given: TaskInputs) -> NewsGradientTask:
-    """On all shards of the round. Raises NotEligible if its materials can't be had or are not what they should be."""
+    """Make the task on all shards of the round. Raises NotEligible if the round's data are unavailable or invalid."""
     manifest, release = given.manifest, given.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
     graph = given.materials(GRAPH)

@@ -1,6 +1,6 @@
 """Marks articles of a public list for the union: those in this device's samples, or all that were displayed.
 
-Source: Efficient-FedRec, eq. 8. The paper's N_u is the news in a user's behaviors.
+Source: Efficient-FedRec, eq. 8. The paper's N_u are the articles in a user's behaviours.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ _IDS = TypeAdapter(tuple[NewsId, ...])
 
 @dataclass(frozen=True)
 class MarkNewsTask:
-    """1 at the articles that this device's samples name and 0 elsewhere.
+    """Marks with 1 the articles in this device's samples, and 0 elsewhere.
 
-    With `displayed` also at all others that the reader was shown, as the paper has it: their rows carry no gradient.
+    With `displayed`, all others that the reader was shown are marked, too, as in the paper; their rows have no
+    gradient.
 
     The samples are drawn here, once: the gradient round that follows uses this draw (`training.union_draws`), so that
-    the marks are exactly the rows that can carry a gradient of this device: histories, clicks, drawn negatives.
+    the marks are exactly the rows for which this device can have a gradient: histories, clicks, drawn negatives.
 
     Args:
         ids: the list, ascending; row i is its i-th article.
-        rows_limit: most articles marked; the others' gradients will stay on the device.
+        rows_limit: the maximum number of marked articles; the gradients of the others stay on the device.
         negatives: K.
-        samples_limit: most samples drawn.
-        keep: receives the draw, in the transaction that charges.
-        displayed: whether articles are marked that were displayed and are in no sample.
+        samples_limit: the maximum number of samples drawn.
+        keep: receives the draw, in the transaction that records the charge.
+        displayed: whether to mark also articles that were displayed but are in no sample.
     """
 
     ids: Sequence[str]
@@ -52,13 +53,13 @@ class MarkNewsTask:
     displayed: bool = False
 
     def shapes(self, params: Params) -> Shapes:
-        """One number for each article of the list."""
+        """Return the shapes: one number for each article of the list."""
         return {NEWS: (len(self.ids),)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The marks. Raises ValueError if there are no samples."""
+        """Return the marks. Raises ValueError if there are no samples."""
         if not isinstance(samples, RowSource):
-            raise TypeError(f"samples: {type(samples).__name__} can't list the articles that it names")
+            raise TypeError(f"samples: {type(samples).__name__} can't list the articles it uses")
         known = tuple(FEATURES) if isinstance(samples, ReaderSamples) and samples.contexts is not None else ()
         drawn = samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=known)
         row_of = {news_id: row for row, news_id in enumerate(self.ids)}
@@ -73,12 +74,14 @@ class MarkNewsTask:
 
 
 def marked_nothing(given: TaskInputs) -> Update:
-    """Of a device that could compute no marks: the round that follows finds that it took part."""
+    """Return no marks, for a device that couldn't compute any; the next round still knows that it took part."""
     return replace(ZEROS, paid=partial(given.draws.keep, given.manifest.round, NOTHING_DRAWN))
 
 
 def mark_news_task(given: TaskInputs) -> MarkNewsTask:
-    """The list is the round's material `news`. Raises NotEligible for a round that is no union, or a malformed list."""
+    """Make the task; the list is the round's data `news`.
+
+    Raises NotEligible if the round is not a union or the list is malformed."""
     protection = union_marks_of(given.manifest.protection, "marks of articles go into a union of marks only.")
     manifest = given.manifest
     return MarkNewsTask(
@@ -91,12 +94,12 @@ def mark_news_task(given: TaskInputs) -> MarkNewsTask:
 
 
 def mark_displayed_task(given: TaskInputs) -> MarkNewsTask:
-    """The same, with all articles that were displayed. Raises NotEligible as `mark_news_task`."""
+    """Make the same task, with all articles that were displayed. Raises NotEligible like `mark_news_task`."""
     return replace(mark_news_task(given), displayed=True)
 
 
 def listed_news(blob: bytes) -> tuple[str, ...]:
-    """Read the article ids of a round's material (an extra file): strictly ascending. Raises NotEligible."""
+    """Read the article ids from a round's data item; they are strictly ascending. Raises NotEligible."""
     try:
         ids = _IDS.validate_json(blob)
     except ValidationError as broken:

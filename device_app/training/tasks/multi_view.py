@@ -25,13 +25,14 @@ MATERIAL = "views"
 class MultiViewTask:
     """g_I = local_secure_aggregate of the views' g_I,i, each clipped and with noise of its own.
 
-    A view computes in a process of its own, on its own store. It either steps its own user tower there (SEMI), or
-    contributes its user tower's gradient in the same clip and under the same noise (FL-DSSM; FL-MV-DSSM, if the release
-    has a user tower for each view, whose g_U,i is averaged separately). This process sees only protected gradients: the
-    loss is not sent (0), and every device counts as one sample, since a weight would reveal how much data a view has.
+    A view computes in its own process, on its own store. It either updates its own user tower there (SEMI), or
+    contributes its user tower's gradient within the same clip and under the same noise (FL-DSSM; FL-MV-DSSM, if the
+    release has a user tower for each view, whose g_U,i is averaged separately). This process sees only protected
+    gradients: the loss is not sent (0), and every device counts as one sample, since a weight would reveal how much
+    data a view has.
 
-    A view without data gives zeros under its noise, so the number of noisy gradients in the mean is the same on every
-    device. A device with one view therefore has half the weight in the item tower's gradient.
+    A view without data contributes zeros under its noise, so the number of noisy gradients in the mean is the same on
+    every device. A device with one view therefore has half the weight in the item tower's gradient.
 
     Args:
         views: this device's views.
@@ -39,7 +40,7 @@ class MultiViewTask:
         round_id, model, encoder: names of the round, its model and its encoder.
         graph: the gradient graph of one view.
         negatives: N_neg.
-        samples_limit: most samples of a view.
+        samples_limit: the maximum number of samples of a view.
     """
 
     views: LocalViews
@@ -56,13 +57,13 @@ class MultiViewTask:
         return gradient_shapes(params)
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The mean of the views' protected gradients.
+        """Return the mean of the views' protected gradients.
 
         It counts as changed if something that the second view learns from was deleted meanwhile.
 
-        Formal guarantees: each coordinate has the same Gaussian noise on every device of a round, whatever data its
-        views have: sigma C / sqrt(n) for the item tower of n views asked, sigma C for the user tower of each of them.
-        A user tower whose view isn't drawn is exactly zero, which follows from the draw alone.
+        Formal guarantees: each coordinate has the same Gaussian noise on every device of a round, independent of its
+        views' data: sigma C / sqrt(n) for the item tower with n participating views, sigma C for the user tower of each
+        of them. A user tower whose view isn't drawn is exactly zero, which follows from the draw alone.
         """
         searched = self.views.searched()
         noisy = self.views.gradients(
@@ -89,7 +90,8 @@ class MultiViewTask:
         return Update(mean, 0.0, 1, unchanged=lambda: searched <= self.views.searched())
 
     def noise(self, params: Params, rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
-        """What stands for an update that can't be computed: zeros of the views asked, each under its noise."""
+        """Return the substitute for an update that can't be computed: zeros for each participating view, under its
+        noise."""
         return self._mean(params, self.views.noise(self.terms, lambda view: of_view(params, view), rng))
 
     def _mean(self, params: Params, views: Mapping[View, NoisyGradient]) -> dict[str, NDArray[np.float32]]:
@@ -113,11 +115,13 @@ def _mixed(
 
 
 def multi_view_task(given: TaskInputs) -> MultiViewTask:
-    """Raises NotEligible where views can't be kept apart or the round's terms can't be read, ProtectionTooWeak for less
+    """Make the task from the round's terms.
+
+    Raises NotEligible if views can't be isolated or the round's terms can't be read, and ProtectionTooWeak for less
     noise than the reader accepts."""
     manifest, release = given.manifest, given.release
     if given.views is None:
-        raise NotEligible("this device has no views to keep apart.")
+        raise NotEligible("this device does not keep separate views.")
     if manifest.model is None:
         raise NotEligible("the round names no model.")
     try:
@@ -138,7 +142,7 @@ def multi_view_task(given: TaskInputs) -> MultiViewTask:
 
 
 def without_views(given: TaskInputs) -> Update:
-    """The views' noise, and the single sample that every device counts as, so that zeros can't be recognised."""
+    """Return the views' noise, counted as one sample like every device's, so that zeros can't be recognised."""
     task = multi_view_task(given)
     return replace(ZEROS, tensors=task.noise(given.release.weights(task.model), np.random.default_rng()), samples=1)
 

@@ -27,12 +27,14 @@ from protocol.tensors import TensorError, TensorSpec, unpack
 
 @dataclass(frozen=True)
 class NearestPrototypeTask:
-    """One step of Lloyd's algorithm, the reader's part: `sums` [K, D] holds the reader's unit vector in the row of its
-    nearest prototype, `members` [K] a one there, both scaled so that the update lies in the ball of radius clip.
+    """The reader's part in one step of Lloyd's algorithm.
+
+    `sums` [K, D] has the reader's unit vector in the row of its nearest prototype, `members` [K] a one there; both are
+    scaled so that the update lies in the ball of radius clip.
 
     Args:
         prototypes: [K, D], rows of length 1.
-        clicks: vectors [H, D] of the newest clicks, muted interests left out.
+        clicks: vectors [H, D] of the newest clicks, without muted interests.
         clip: C.
     """
 
@@ -41,14 +43,15 @@ class NearestPrototypeTask:
     clip: float
 
     def shapes(self, params: Params) -> Shapes:
-        """Of the sum of vectors, and of the counts."""
+        """Return the shapes of the sum of vectors and of the counts."""
         return {SUMS: self.prototypes.shape, MEMBERS: self.prototypes.shape[:1]}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's row. Raises NotEligible for a reader without clicks, or whose clicks cancel out."""
+        """Return the update with the reader's row. Raises NotEligible for a reader without clicks, or whose clicks
+        cancel out."""
         vector = user_vector(self.clicks) if len(self.clicks) else np.zeros(self.prototypes.shape[1], np.float32)
         if not vector.any():
-            raise NotEligible("there are no clicks that a prototype could be near to.")
+            raise NotEligible("this device has no clicks to find the nearest prototype by.")
         row = nearest(self.prototypes, vector)
         sums = np.zeros(self.prototypes.shape, np.float32)
         members = np.zeros(len(self.prototypes), np.float32)
@@ -58,14 +61,14 @@ class NearestPrototypeTask:
 
 
 def nearest_prototype_task(given: TaskInputs) -> NearestPrototypeTask:
-    """Made from the round's draft of prototypes. Raises NotEligible for one that doesn't fit the release."""
+    """Make the task from the round's draft of prototypes. Raises NotEligible if the draft doesn't fit the release."""
     manifest, release = given.manifest, given.release.manifest
     shape = manifest.shapes.get(SUMS, ())
     protection = secure_sum_of(
         manifest.protection, "a sum of single readers' vectors is taken part in under masks only."
     )
     if len(shape) != 2 or shape[1] != release.dimensions:
-        raise NotEligible(f"its prototypes have the shape {shape}, news vectors {release.dimensions} numbers.")
+        raise NotEligible(f"its prototypes have the shape {shape}, news vectors have {release.dimensions} numbers.")
     content = given.materials(PROTOTYPES)
     try:
         draft = unpack(content, {PROTOTYPES: TensorSpec("float32", shape)}, limit_bytes=len(content))[PROTOTYPES]
@@ -81,8 +84,10 @@ SHARE = 0.5
 
 @dataclass(frozen=True)
 class NearestGroupTask:
-    """`vectors` [K, D]: half the clip times the reader's unit vector in the row of its next group; `moves` [K, K]: half
-    the clip where its group in force meets the next.
+    """The reader's vector in the row of its next group, and its move between groups.
+
+    `vectors` [K, D]: half the clip times the reader's unit vector, in the row of its next group; `moves` [K, K]: half
+    the clip at (current group, next group).
 
     Args:
         choice: the device's choice among the release's groups.
@@ -99,13 +104,13 @@ class NearestGroupTask:
     clip: float
 
     def shapes(self, params: Params) -> Shapes:
-        """[K, D] of the summed user vectors and [K, K] of the moves between groups."""
+        """Return the shapes: [K, D] for the summed user vectors and [K, K] for the moves between groups."""
         return {VECTORS: (self.size, self.dimensions), MOVES: (self.size, self.size)}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's vector and move, as the class says. Raises NotEligible for a reader without clicks."""
+        """Return the reader's vector and move. Raises NotEligible for a reader without clicks."""
         if not len(self.clicks):
-            raise NotEligible("there are no clicks by which a group could be found.")
+            raise NotEligible("this device has no clicks to find its group by.")
         group, vector = self.choice.drafted(self.clicks)
         tensors = {name: np.zeros(shape, np.float32) for name, shape in self.shapes(params).items()}
         tensors[VECTORS][group] = SHARE * self.clip * vector
@@ -114,7 +119,7 @@ class NearestGroupTask:
 
 
 def nearest_group_task(given: TaskInputs) -> NearestGroupTask:
-    """Made from the release's groups. Raises NotEligible as `group_gradient_task`."""
+    """Make the task from the release's groups. Raises NotEligible like `group_gradient_task`."""
     protection, groups, choice = chosen_groups(given)
     release = given.release.manifest
     return NearestGroupTask(

@@ -1,6 +1,6 @@
-"""Trains user model and article model on a device: gradients of both models, and of no single article.
+"""Trains the user model and the article model on a device: sends gradients of both models, but none of single articles.
 
-dL/de of each article is needed only to multiply it with de/dtheta (Efficient-FedRec, eqs. 3 and 6). If the article
+dL/de of each article is only needed to multiply it by de/dtheta (Efficient-FedRec, eqs. 3 and 6). If the article
 model's inputs are public, the device multiplies them itself: its update reveals nothing about single articles, so no
 union of articles is needed, and no row belongs to one reader alone. It is the gradient of end-to-end training, by the
 chain rule.
@@ -31,16 +31,16 @@ class PublicNews(Protocol):
 
     @property
     def parameters(self) -> Params:
-        """What trains, by torch name."""
+        """The trained parameters, by torch name."""
         ...
 
     @property
     def row_of(self) -> Mapping[str, int]:
-        """By news id, a row of what is read."""
+        """The row of each article's inputs, by article id."""
         ...
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
-        """`g.<parameter>`, and `g.slopes` [n, D], the vectors themselves, for at least one article.
+        """Return `g.<parameter>`, and `g.slopes` [n, D], which are the vectors themselves, for at least one article.
 
         slopes: gradients of the articles' vectors [n, D].
         """
@@ -51,15 +51,14 @@ class PublicNews(Protocol):
 class NewsGradientTask:
     """dL_u/dw of the user model and of the article model, for the mean loss over the reader's n_u samples.
 
-    Articles of the round's shards have the vectors that the article model computes, here as in the gradient. Articles
-    in no shard have left the pool: their vectors, which the device holds, are constants of the loss. So no sample is
-    lost.
+    Articles in the round's shards have the vectors that the article model computes, in the loss and in the gradient.
+    Articles in no shard have left the pool: their stored vectors are constants in the loss, so that no sample is lost.
 
     Args:
         news: the trained part of the article model.
         negatives: K.
-        samples_limit: most samples used.
-        features: what the graph's input `features` holds, in order; none for a graph without that input.
+        samples_limit: the maximum number of samples used.
+        features: the columns of the graph's input `features`, in order; none for a graph without that input.
     """
 
     news: PublicNews
@@ -68,16 +67,16 @@ class NewsGradientTask:
     features: tuple[str, ...] = ()
 
     def shapes(self, params: Params) -> Shapes:
-        """A gradient for every parameter of the user model and of the article model."""
+        """Return the shapes: a gradient for every parameter of the user model and of the article model."""
         return {
             **gradient_shapes(params),
             **{_named(name): value.shape for name, value in self.news.parameters.items()},
         }
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's gradients. Raises ValueError if there are no samples."""
+        """Return the reader's gradients. Raises ValueError if there are no samples."""
         if not isinstance(samples, RowSource):
-            raise TypeError(f"samples: {type(samples).__name__} names no rows")
+            raise TypeError(f"samples: {type(samples).__name__} does not list the rows it uses")
         drawn = samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
         here = [place for place, news_id in enumerate(drawn.ids) if news_id in self.news.row_of]
         rows = [self.news.row_of[drawn.ids[place]] for place in here]

@@ -31,8 +31,8 @@ class RecallTask:
         contexts: the release's `context` graph.
         protocol: cluster distance and channel limit.
         negatives: K.
-        samples_limit: most samples used.
-        dropout: share of the inputs' numbers that each sample leaves out at random.
+        samples_limit: the maximum number of samples used.
+        dropout: share of the inputs' numbers that are set to 0 at random in each sample.
     """
 
     contexts: ContextFn
@@ -42,11 +42,11 @@ class RecallTask:
     dropout: float = 0.0
 
     def shapes(self, params: Params) -> Shapes:
-        """A gradient for every parameter."""
+        """Return the shapes: a gradient for every parameter."""
         return gradient_shapes(params)
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's gradient. Raises ValueError if there are no samples."""
+        """Return the reader's gradient. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
         thinned = drawn
         if self.dropout:
@@ -79,13 +79,13 @@ class RecallTask:
 
 
 def dropped(values: NDArray[np.float32], share: float, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Each value is 0 with probability `share`, else it grows by 1 / (1 - share), so that its mean stays."""
+    """Return the values after dropout: each is 0 with probability `share`, else multiplied by 1 / (1 - share)."""
     kept = rng.random(values.shape) >= share
     return np.asarray(np.where(kept, values / np.float32(1 - share), np.float32(0.0)), dtype=np.float32)
 
 
 def recall_task(given: TaskInputs) -> RecallTask:
-    """On the release's `context` graph."""
+    """Make the task on the release's `context` graph."""
     manifest = given.manifest
     assert manifest.model is not None
     context = BoundGraph(given.release.graph(manifest.model, "context"), threads=given.threads)

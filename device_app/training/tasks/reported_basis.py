@@ -1,7 +1,7 @@
-"""Trains the basis that reports name, and votes on a drafted basis, from the reader's clicks on the device.
+"""Trains the basis that reports refer to, and votes on a drafted basis, from the reader's clicks.
 
-Both tasks are about the list that the reader's report would lead to, in expectation over the K reports that randomised
-response may send: nothing is reported for it, and everything computed here except the clipped sum stays here.
+Both tasks evaluate the list that the server would return for the reader's report, in expectation over the K reports
+that randomised response may send. No report is sent for this, and only the clipped result leaves the device, in a sum.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class BasisGradientTask:
     Args:
         lists: the round's basis.
         epsilon: cost of a report.
-        graph: the gradient's.
-        negatives: drawn and left alone: the pool stands in their place.
-        samples_limit: most clicks used.
+        graph: the gradient graph.
+        negatives: drawn but not used, since the whole pool takes their place.
+        samples_limit: the maximum number of clicks used.
     """
 
     lists: ReportLists
@@ -43,15 +43,15 @@ class BasisGradientTask:
 
     @property
     def start(self) -> Params:
-        """Where the round begins."""
+        """Return the parameters that the round starts from."""
         return {STEPS: np.zeros((self.lists.size, len(self.lists.axes)), dtype=np.float32)}
 
     def shapes(self, params: Params) -> Shapes:
-        """One matrix."""
+        """Return the shapes: one matrix."""
         return gradient_shapes(self.start)
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's gradient. Raises ValueError if there are no samples."""
+        """Return the reader's gradient. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
         lists = self.lists
         common = {
@@ -76,14 +76,14 @@ class BasisGradientTask:
 
 @dataclass(frozen=True)
 class BasisVoteTask:
-    """Compares held-out clicks in the lists of the reader's report under a drafted basis and under the current one.
+    """Compares a drafted basis with the current one by the held-out clicks in the lists for the reader's report.
 
     The result is three bounded numbers. A click's standing is the logistic of its expected lift over the popular list,
     sum_y P(y | k) log(P(i | y) / pop(i)), k being the basic interest nearest to the clicks before it: .5 if the report
     gains nothing.
 
     Args:
-        lists, before: drafted, and current.
+        lists, before: those of the drafted basis, and of the current one.
         epsilon: cost of a report.
         negatives, samples_limit: the same as for the gradient.
     """
@@ -95,18 +95,18 @@ class BasisVoteTask:
     samples_limit: int
 
     def shapes(self, params: Params) -> Shapes:
-        """Three numbers."""
+        """Return the shapes: three numbers."""
         return SHAPES
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The device's numbers. Raises ValueError if there are no samples."""
+        """Return the device's numbers. Raises ValueError if there are no samples."""
         drawn = samples.draw(negatives=self.negatives, limit=self.samples_limit, rng=rng)
         numbers = written(*(standing(lists, drawn, self.epsilon) for lists in (self.lists, self.before)))
         return Update({name: np.array([each], np.float32) for name, each in numbers.items()}, 0.0, len(drawn))
 
 
 def standing(lists: ReportLists, drawn: Samples, epsilon: float) -> float:
-    """The mean over clicks, from 0 to 1."""
+    """Return the mean standing over clicks, from 0 to 1."""
     histories = zip(drawn.clicks, drawn.click_mask, strict=True)
     true = [nearest(lists.prototypes, user_vector(clicks[mask > 0])) for clicks, mask in histories]
     chances = report_chances(lists.size, epsilon)[true]  # [n, K]
@@ -115,7 +115,7 @@ def standing(lists: ReportLists, drawn: Samples, epsilon: float) -> float:
 
 
 def basis_gradient_task(given: TaskInputs) -> BasisGradientTask:
-    """By the round's graph. Raises NotEligible for materials that are not what they should be."""
+    """Make the task with the round's graph. Raises NotEligible if the round's data are invalid."""
     graph = given.materials(GRAPH)
     try:
         costs_of(graph)
@@ -128,11 +128,12 @@ def basis_gradient_task(given: TaskInputs) -> BasisGradientTask:
 
 
 def basis_vote_task(given: TaskInputs) -> BasisVoteTask:
-    """On the drafted basis and the one that serves. Raises NotEligible for materials that are not what they should
-    be."""
+    """Make the task for the drafted basis and the current one.
+
+    Raises NotEligible if the round's data are invalid."""
     lists, before = _lists(given, BASIS), _lists(given, BEFORE)
     if lists.size != before.size:
-        raise NotEligible(f"the draft has {lists.size} basic interests, and {before.size} serve.")
+        raise NotEligible(f"the draft has {lists.size} basic interests, but the current codebook has {before.size}.")
     return BasisVoteTask(lists, before, _epsilon(given, lists), given.manifest.negatives, given.manifest.samples_limit)
 
 

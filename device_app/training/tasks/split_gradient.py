@@ -29,23 +29,22 @@ NEWS_GRADIENT = "g.news"
 class SplitGradientTask:
     """dL_u/dw of the user model and dL_u/dE of the opened articles, for the mean loss over n_u samples.
 
-    Opened articles have the vectors of the round's material; an article used several times, as a click and as a
-    candidate, sums its occurrences; rows that no sample names are zero. Articles that were not opened have too few
-    owners, or came after the union: their vectors, which the device holds, are constants of the loss, and their
-    gradients stay here. So no sample is lost, and the user model's gradient doesn't depend on which articles were
-    opened.
+    Opened articles have the vectors of the round's data; the gradients of an article that occurs several times, as a
+    click and as a candidate, are summed; rows of articles in no sample are zero. Articles that were not opened have too
+    few owners, or arrived after the union: their stored vectors are constants in the loss, and their gradients stay on
+    the device. So no sample is lost, and the user model's gradient doesn't depend on which articles were opened.
 
-    The samples are those that were drawn for the union, and a row that this device has not marked stays zero: every
-    device that contributes to a row was counted among its owners.
+    The samples are those drawn for the union, and a row that this device did not mark stays zero: so every device that
+    contributes to a row was counted among its owners.
 
     Args:
         ids: opened articles, ascending.
-        vectors: theirs, float32 [n, D].
+        vectors: their vectors, float32 [n, D].
         negatives: K.
-        samples_limit: most samples used.
-        features: what the graph's input `features` holds, in order; none for a graph without that input.
-        draw: for the union that opened these articles; None if every row is open to every device, so that samples are
-            drawn again.
+        samples_limit: the maximum number of samples used.
+        features: the columns of the graph's input `features`, in order; none for a graph without that input.
+        draw: the samples drawn for the union that opened these articles; None if all rows are open to every device, so
+        that samples are drawn again.
         unchanged: whether all clicks of the draw are still there.
     """
 
@@ -58,11 +57,11 @@ class SplitGradientTask:
     unchanged: Callable[[], bool] | None = None
 
     def shapes(self, params: Params) -> Shapes:
-        """A gradient for every parameter, and a row for every opened article."""
+        """Return the shapes: a gradient for every parameter, and a row for every opened article."""
         return {**gradient_shapes(params), NEWS_GRADIENT: self.vectors.shape}
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The reader's gradients. Raises ValueError if there are no samples."""
+        """Return the reader's gradients. Raises ValueError if there are no samples."""
         drawn = self._drawn(samples, rng)
         counted = set(self.ids) if self.draw is None else self.draw.marked
         row_of = {news_id: row for row, news_id in enumerate(self.ids) if news_id in counted}
@@ -81,12 +80,12 @@ class SplitGradientTask:
         if self.draw is not None:
             return self.draw.samples(self.features)
         if not isinstance(samples, RowSource):
-            raise TypeError(f"samples: {type(samples).__name__} names no rows")
+            raise TypeError(f"samples: {type(samples).__name__} does not list the rows it uses")
         return samples.draw_rows(negatives=self.negatives, limit=self.samples_limit, rng=rng, features=self.features)
 
 
 def table_batch(samples: RowSamples, table: NDArray[np.float32], rows: slice) -> Batch:
-    """The inputs of a `table_gradient` graph: the whole table, and some of the samples."""
+    """Return the inputs of a `table_gradient` graph: the whole table, and some of the samples."""
     batch: dict[str, NDArray[Any]] = {
         "table": table,
         "click_rows": samples.click_rows[rows],

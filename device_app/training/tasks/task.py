@@ -24,7 +24,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Update:
-    """A task's result, in clear: it has to be clipped and made noisy or masked before it may leave.
+    """A task's result, in clear: it must be clipped, and noised or masked, before it may leave the device.
 
     tensors are named `g.<parameter>` if they are gradients; loss is the mean loss before the step, 0 if there is none;
     samples is the number of samples used. paid, if given, is called in the transaction that charges for the update: it
@@ -48,15 +48,15 @@ class TaskInputs:
     """What a task is made from.
 
     Args:
-        release: the one in use, which is the round's.
+        release: the current release, which is the round's.
         manifest: the round's manifest.
-        reading: the reader's feeds and clicks; nobody's where only the form of an update is wanted.
-        materials: the bytes of a material of the round, by its name in the manifest, fetched if it isn't here yet;
-            raises NotEligible if it can't be had.
+        reading: the reader's feeds and clicks; `NobodysReading` if only the form of an update is needed.
+        materials: returns the bytes of a data item of the round, by its name in the manifest, downloading it if needed;
+        raises NotEligible if it can't be downloaded.
         threads: ONNX Runtime's threads.
         now: the device's time.
-        draws: draws for the last unions of articles.
-        views: this device's views, each with its own store; None on a device that keeps none apart.
+        draws: the samples drawn for the last unions of articles.
+        views: this device's views, each with its own store; None on a device that doesn't isolate them.
     """
 
     release: Release
@@ -70,50 +70,51 @@ class TaskInputs:
 
 
 class LocalTask(Protocol):
-    """Pure once it's made: no clock, no disk, no network; the same arguments give the same update."""
+    """A task for one round. It is pure: no clock, no disk, no network; the same arguments give the same update."""
 
     def shapes(self, params: Params) -> Shapes:
-        """Every tensor of an update. The cost depends on their coordinates, so this program defines them, not the
-        server."""
+        """Return the shape of every tensor of an update.
+
+        The cost depends on their coordinates, so this program defines them, not the server."""
         ...
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
-        """The update of one reader.
+        """Return the update of one reader.
 
-        params and grad are of the round's model; params are empty where it has none. A task that needs no samples or no
-        gradients leaves them alone.
+        params and grad are those of the round's model; params are empty if it has none. A task that needs no samples or
+        no gradients ignores them.
         """
         ...
 
 
 def zeros(given: TaskInputs) -> Update:
-    """Of a task that writes nothing down."""
+    """Return zeros, for a task that records nothing."""
     return ZEROS
 
 
 def as_far_as_everything(given: TaskInputs) -> OneClick | None:
-    """Of a task that can't say how far one click moves its update: one that is clipped as a whole."""
+    """Return None, for a task that can't bound how far one click moves its update."""
     return None
 
 
 @dataclass(frozen=True)
 class TaskKind:
-    """A task as this program knows it.
+    """The properties of a task.
 
     Args:
-        make: the task for one round.
-        role: role of the models it's for; None for a task of no particular model.
-        graph: purpose of the graph that the model must have; `grad` runs it, if it's the gradient.
+        make: makes the task for one round.
+        role: the role of the models it is for; None for a task that is not tied to a model.
+        graph: the purpose of the graph that the model must have; `grad` runs it if it is the gradient.
         needs_samples: whether it draws samples from the reader's clicks; without any its update is zeros.
-        channel: the ledger's channel that pays; the reader switches each on by itself.
-        reads_release: whether it reads anything of the release; one that doesn't is done under any.
+        channel: the ledger's channel that is charged; the reader can switch each on separately.
+        reads_release: whether it uses the release; otherwise it can run under any release.
         held_out: whether its samples are those that gradients leave out.
-        one_click: how far a single click exchanged for another moves the update; None where that is as far as
-            exchanging everything. It is asked before the round is joined, too, and raises as `make`.
+        one_click: how far the update moves if a single click is replaced by another; None if that is as far as
+        replacing everything. It is also called before the round is joined, and raises like `make`.
         all_displayed: whether its samples hold every article that was ever displayed, and not only some of them.
         all_negatives: whether a click's negatives are all articles displayed and never clicked, and not those of the
             same feed.
-        zeros: the update that stands for one which can't be computed; tensors that it doesn't have count as zeros.
+        zeros: the substitute for an update that can't be computed; missing tensors count as zeros.
     """
 
     make: Callable[[TaskInputs], LocalTask]
@@ -130,7 +131,7 @@ class TaskKind:
 
 
 def gradient_shapes(params: Params) -> Shapes:
-    """Of an update that is a gradient for each parameter."""
+    """Return the shapes of an update with a gradient for each parameter."""
     return {GRADIENT_PREFIX + name: value.shape for name, value in params.items()}
 
 
@@ -138,15 +139,15 @@ BATCH = 8
 
 
 def slices_of(count: int) -> Iterator[slice]:
-    """Of `count` samples, BATCH at a time: what a run needs is bounded by it (`protocol.graph_check`)."""
+    """Return slices of `count` samples, BATCH at a time, which bounds the cost of a run (`protocol.graph_check`)."""
     for start in range(0, count, BATCH):
         yield slice(start, min(start + BATCH, count))
 
 
 def pooled_gradient(count: int, batch: Callable[[slice], Batch], params: Params, grad: GradientFn) -> Update:
-    """The gradient of the mean loss over `count` samples; `batch` gives the inputs for a slice of them.
+    """Return the gradient of the mean loss over `count` samples; `batch` returns the inputs of a slice.
 
-    Batches bound the memory and change nothing: their means are weighed by their sizes, in float64.
+    Batches bound the memory without changing the result: their means are weighted by their sizes, in float64.
     """
     loss = 0.0
     sums: dict[str, NDArray[np.float64]] = {}

@@ -43,25 +43,25 @@ CATEGORY, SUBCATEGORY, SLOPES = "category", "subcategory", "slopes"
 
 
 def vectors_of(text: str) -> str:
-    """The graph's input of its word vectors [n, L, E]."""
+    """Return the name of the graph's input for a text's word vectors [n, L, E]."""
     return f"{text}_vectors"
 
 
 def mask_of(text: str) -> str:
-    """The graph's input of its mask [n, L]."""
+    """Return the name of the graph's input for a text's mask [n, L]."""
     return f"{text}_mask"
 
 
 @dataclass(frozen=True)
 class WordedNews:
-    """An article model over words, and its inputs for all articles.
+    """A word-based article model, and its inputs for all articles.
 
     Args:
         parameters: the article model's parameters.
         graph: (<text>_vectors [n, L, E] and <text>_mask [n, L] for each text, category and subcategory [n] if it reads
             them, slopes G [n, D]) -> g.<parameter>, and g.slopes [n, D].
-        row_of: row of all its inputs by article id.
-        texts: titles, and abstracts if it reads them: int32 [n, L], rows of `table`.
+        row_of: the row of all its inputs, by article id.
+        texts: titles, and abstracts if it reads them, each int32 [n, L] with rows of `table`.
         table: word vectors float16 [V, E].
         categories: ids of section and topic, int32 [n, 2]; None if it reads none.
     """
@@ -74,7 +74,7 @@ class WordedNews:
     categories: NDArray[np.int32] | None = None
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
-        """See `PublicNews.product`; a sum over news, so some titles at a time."""
+        """See `PublicNews.product`. It is a sum over articles, so some titles are processed at a time."""
         sums = {f"g.{name}": np.zeros(value.shape) for name, value in self.parameters.items()}
         vectors = []
         for start in range(0, len(rows), TITLES_A_RUN):
@@ -99,7 +99,7 @@ class WordedNews:
 
 
 def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
-    """On all articles of the round. Raises NotEligible if its materials can't be had or are not what they should be."""
+    """Make the task on all articles of the round. Raises NotEligible if the round's data are unavailable or invalid."""
     manifest, release = given.manifest, given.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
     graph = given.materials(GRAPH)

@@ -31,7 +31,7 @@ export interface Asking {
   readonly pollSec: () => number;
   /** Whether a poll has succeeded. */
   readonly synced: () => boolean;
-  /** Requests candidates; returns the seconds for which the backend asks to be left alone, or null. */
+  /** Requests candidates; returns how many seconds the backend asks to wait, or null. */
   readonly recall: () => Promise<number | null>;
   readonly recallSec: number;
 }
@@ -79,8 +79,8 @@ export interface Polling extends Times {
 }
 
 /**
- * Steps until the device stops. Each step comes at a newly drawn time, so that neither rhythm nor order links them to
- * one device; the first one a drawn time after the start.
+ * Steps until the device stops. Each step comes at a newly drawn time, so that neither their rhythm nor their order
+ * links them to one device; the first one comes a random time after the start.
  */
 export async function pollForRounds(polling: Polling): Promise<void> {
   const { everySec, chance, wait, wanted, step } = polling;

@@ -26,7 +26,7 @@ import type { NewsCard } from "./protocol/news";
 /** Most articles indexed for search after a poll: in total, and per step. */
 const [INDEXED_PER_POLL, INDEXED_AT_ONCE] = [1_000, 50];
 const POOL_INDEXED_PER_POLL = 10_000;
-/** Most articles that the mute rules are tried on after a poll: in total, and per step. */
+/** Most articles that the mute rules are applied to after a poll: in total, and per step. */
 const [JUDGED_PER_POLL, JUDGED_AT_ONCE] = [10_000, 200];
 
 /** The reader's switches: the defaults with the changes made on this device. */
@@ -79,7 +79,7 @@ class Reading {
   }
 
   /**
-   * Returns what is offered in place of a page. ofThisVisit: also counts what the reader said since this worker
+   * Returns what is offered in place of a page. ofThisVisit: also counts changes that the reader made since this worker
    * started.
    */
   offer(feed: Feed, { ofThisVisit = true } = {}): Offer {
@@ -223,7 +223,7 @@ class ReaderLibrary {
   }
 }
 
-/** The reader's interests, and what the reader follows, blocks or picks. */
+/** The reader's interests, and the names that the reader follows, blocks or picks. */
 class ReaderInterests {
   constructor(
     private readonly parts: Parts,
@@ -389,8 +389,8 @@ export class Device {
   }
 
   /**
-   * Makes one request for candidates and one for the answer's texts. Returns the seconds for which the backend asks to
-   * be left alone, or null.
+   * Makes one request for candidates and one for the answer's texts. Returns how many seconds the backend asks to wait,
+   * or null.
    */
   async recallStep(): Promise<number | null> {
     try {

@@ -12,7 +12,7 @@ export class BackendUnreachable extends DeviceError {
   }
 }
 
-/** The backend answered with a problem. retryAfterSec: how long it asks to be left alone, if it says so. */
+/** The backend answered with a problem. retryAfterSec: how many seconds it asks to wait, if it says so. */
 export class BackendRefused extends DeviceError {
   constructor(
     readonly problem: Problem,

@@ -49,8 +49,8 @@ export class Moving {
    * Earlier displays and clicks enter no further count, and no round opened earlier is joined. What was deleted here
    * but not there comes back; the request log isn't imported.
    *
-   * If the reader hasn't yet said what was here before, this settles it: the spending in the file counts, plus all that
-   * may have been spent since, whatever `used` says.
+   * If the reader hasn't yet answered whether there was earlier use, this settles it: the spending in the file counts,
+   * plus all that may have been spent since, regardless of `used`.
    */
   takeOver(content: string, { used, settings, own = false }: Move): void {
     const { stores, ledger, names, serving } = this.parts;
@@ -89,7 +89,7 @@ export class Moving {
 
   /**
    * Restores what was remembered of the previous store. Its switches apply unless some were set here since. If it can't
-   * be restored, nothing is charged until the reader has said what was here before.
+   * be restored, nothing is charged until the reader has answered whether there was earlier use.
    *
    * Formal guarantees: afterwards the ledger has every charge that either store had. If the copy dates from a time
    * after which another store may have charged something, the rest of each budget since then counts as spent.

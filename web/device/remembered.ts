@@ -27,8 +27,8 @@ const AFTER_MS = 1_000;
 type Tables = Readonly<Record<string, readonly Row[]>>;
 
 /**
- * export: the reader's export file, dated when the store was last seen intact. settled: whether the reader had said if
- * something was here before.
+ * export: the reader's export file, dated when the store was last seen intact. settled: whether the reader had answered
+ * whether there was earlier use.
  */
 export interface Remembered {
   readonly export: string;
@@ -37,8 +37,8 @@ export interface Remembered {
 
 /**
  * Formal guarantees: when a transaction that charges returns, its charge and what was drawn for it are in this copy, so
- * that no byte leaves that the copy doesn't know of. What a form deletes is in no copy once the form begins;
- * impressions and the request log are in none.
+ * that no byte leaves whose charge the copy lacks. What a form deletes is in no copy once the form's action begins;
+ * impressions and the request log are never copied.
  */
 export class Memory {
   private seenMs: number;

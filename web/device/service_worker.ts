@@ -65,10 +65,10 @@ function answered(body: BodyInit, type: string): Response {
 /** Fetches a file of this build from the server and checks its hash. */
 async function fetched(name: string): Promise<Response> {
   const file = byName.get(name);
-  if (file === undefined) throw new Error(`${name} is no file of this build`);
+  if (file === undefined) throw new Error(`${name} is not a file of this build`);
   const found = await fetch(FILES + name, { credentials: "omit", redirect: "error" });
   const bytes = await found.arrayBuffer();
-  if (!found.ok || (await sha256(bytes)) !== file.sha256) throw new Error(`${name} is not what this build's hash says`);
+  if (!found.ok || (await sha256(bytes)) !== file.sha256) throw new Error(`${name} does not match this build's hash`);
   return answered(bytes, file.type);
 }
 
@@ -100,7 +100,7 @@ async function kept(name: string): Promise<Response> {
 async function ownBuild(): Promise<string> {
   const script = await fetch(scope.location.href, { credentials: "omit", cache: "force-cache" });
   const build = await sha256(await script.arrayBuffer());
-  if (!ownName.includes(build.slice(0, 16))) throw new Error("this script is not what its name says");
+  if (!ownName.includes(build.slice(0, 16))) throw new Error("this script does not match the hash in its name");
   const cache = await caches.open(ownCache);
   await cache.put(`${HOME}installed`, new Response(build));
   return build;
@@ -112,7 +112,7 @@ async function answer(question: unknown): Promise<unknown> {
     return { build: known === undefined ? await ownBuild() : await known.text(), script: ownName };
   }
   if (question === "offered") return (await fetch(OFFERED, { credentials: "omit", cache: "no-store" })).json();
-  throw new Error("no such question");
+  throw new Error("unknown message");
 }
 
 scope.addEventListener("install", (event) => event.waitUntil(install()));

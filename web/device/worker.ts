@@ -39,7 +39,7 @@ const DELETES_NOTHING = /^\/(?:seen|feed\/refresh|feed\/more|list\/refresh)$/;
 /** Signed list of this app's builds that the server has served. */
 const BUILDS = "/reader/builds.json";
 
-/** What answers, once everything is open. */
+/** The parts that answer requests, once everything is open. */
 interface Opened {
   readonly device: Device;
   readonly primitives: Primitives;

@@ -142,7 +142,7 @@ export class Broadcast {
       return [kept.listing.shards[shard]?.cards.sha256 ?? "", row - (starts[shard] as number)];
     });
     const read = missing.length ? this.pool.cards(places) : [];
-    if (read.length !== missing.length) throw new PoolBroken("cards are missing");
+    if (read.length !== missing.length) throw new PoolBroken("stored cards are missing");
     missing.forEach((row, at) => held.set(row, read[at] as NewsCard));
     const cards = rows.map((row) => held.get(row) as NewsCard);
     if (held.size > CARDS_HELD) held.clear();
@@ -151,7 +151,7 @@ export class Broadcast {
 
   private kept(encoder: string): StoredPool {
     const kept = this.pool.current();
-    if (kept?.listing.encoder !== encoder) throw new PoolBroken("no pool by this encoder");
+    if (kept?.listing.encoder !== encoder) throw new PoolBroken("no stored catalogue from this encoder");
     return kept;
   }
 
@@ -180,7 +180,7 @@ export class Broadcast {
 
   private part(sha256: string): Bytes {
     const content = this.pool.part(sha256);
-    if (!content) throw new PoolBroken("a part is missing");
+    if (!content) throw new PoolBroken("a stored part is missing");
     return content;
   }
 }

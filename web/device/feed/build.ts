@@ -140,7 +140,7 @@ function ofThePage(page: RankedPage, leftOut: number): string | null {
   return leftOut ? null : NOTICES.say("empty");
 }
 
-/** Items in their slots. shown: their cards and vectors in that order; popularity [n]: what was known of them. */
+/** Items in their slots. shown: their cards and vectors in that order; popularity [n]: the known popularity of each. */
 export interface RankedPage {
   readonly items: readonly FeedItem[];
   readonly shown: Candidates;
@@ -190,8 +190,8 @@ export async function rankedPage(
 }
 
 /**
- * The candidates' score terms under one reader's ranker. If the release's ranker gives no usable scores, all candidates
- * score the same.
+ * The candidates' score terms under one reader's ranker. If the release's ranker returns no usable scores, all
+ * candidates score the same.
  */
 async function scored(
   { ranker }: ServingModels,

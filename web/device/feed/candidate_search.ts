@@ -26,7 +26,7 @@ export interface Found {
   readonly notice: string | null;
 }
 
-/** clicks: how many have vectors. pool: what is near them in this device's copy of the pool; null without a copy. */
+/** clicks: how many have vectors. pool: articles near them in this device's copy of the pool; null without a copy. */
 interface Search {
   readonly models: ServingModels;
   readonly clicks: number;
@@ -59,8 +59,8 @@ export class Recall {
   ) {}
 
   /**
-   * Candidates for the reader's interests: what the first step that applies finds. A page for the reader also gets what
-   * is in this device's copy of the pool, if there is one. clicks [H, D]: the recent clicks.
+   * Candidates for the reader's interests, from the first applicable source. If this device has a copy of the pool,
+   * candidates from it are added. clicks [H, D]: the recent clicks.
    */
   find(models: ServingModels, clicks: Vectors, watch: Stopwatch): Found {
     const search: Search = { models, clicks: clicks.rows, pool: this.ofOwnPool(models, clicks, watch) };
@@ -88,7 +88,7 @@ export class Recall {
     return this.answers.joined(answered, defaultList);
   }
 
-  /** Whether the reader chose on-device search of the pool, whose texts no returned list brings. */
+  /** Whether the reader chose on-device search of the pool, whose texts are in no returned list. */
   findsHere(): boolean {
     return this.finds === "here";
   }
@@ -192,7 +192,7 @@ function whyNot(why: BudgetSpent | VectorsIncomplete): string {
 
 const spent = (forLife: boolean): string => (forLife ? "spent_for_good" : "spent_today");
 
-/** Why no new report was sent; only a browser asks whether this is a first use. */
+/** Why no new report was sent. Only the browser's device asks whether this is its first use. */
 function noticeOf(sentence: string, values: Record<string, unknown>): string {
   return sentence === "first_use_open" ? FIRST_USE.say("notice", values) : NOTICES.say(sentence, values);
 }

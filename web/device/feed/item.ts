@@ -16,7 +16,7 @@ const TEASED = /\[\s*(?:…|\.\.\.)\s*\]$/;
 /** A publisher's notice that the text ends here is looked for in this many of the last paragraphs. */
 const TEASED_WITHIN = 2;
 
-/** Why a story is in the feed. clicks: the reader's clicks that weighed most, strongest first. */
+/** Why a story is in the feed. clicks: the reader's clicks with the most weight, strongest first. */
 export interface Reason {
   readonly kind: ReasonKind;
   readonly words: string;

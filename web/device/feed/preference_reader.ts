@@ -15,7 +15,7 @@ import { recency } from "./scores";
 
 /**
  * Sections, topics and recency at a given time, with the clicks made by then; training needs past times. popularity
- * [n]: what was known then; null if nothing had been counted.
+ * [n]: as known at that time; null without any count.
  */
 export function featureContextAt(
   candidates: Candidates,

@@ -5,11 +5,11 @@ import { type Preferences, RARE_FIRST } from "../store/preferences";
 import type { Candidates } from "./candidates";
 import { recency } from "./scores";
 
-/** Up to so many stories a week the lift is whole; from so many on there is none. */
+/** Up to the first number of stories a week the lift is full; from the second on there is none. */
 const [RARE_A_WEEK, OFTEN_A_WEEK] = [1, 16];
 const HALF_LIFE_HOURS = 168;
 
-/** Knows from the pool's copy how often each publisher publishes. */
+/** Computes from the pool's copy how often each publisher publishes. */
 export class RareFeeds {
   constructor(
     private readonly articles: Articles,
@@ -23,8 +23,8 @@ export class RareFeeds {
   }
 
   /**
-   * [n]: 0 to 1 by how rarely the publisher publishes, halved for each week of the story's age. Zeros if the reader
-   * switched it off, or without a copy of the pool: a list of the best says nothing of rates.
+   * [n]: from 0 to 1, higher for rarer publishers, halved for each week of the story's age. All are 0 if the reader
+   * switched this off, or without a copy of the pool, since shorter lists don't show how often publishers publish.
    */
   of(candidates: Candidates, now: number): Float64Array {
     if (!this.on() || !this.pool.current()) return new Float64Array(candidates.length);

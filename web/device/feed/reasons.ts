@@ -148,7 +148,10 @@ function readReason(card: NewsCard, kin: readonly Kin[], preferences: UserPrefer
   return reason("interest", words, { interest: preferences.clickInterests[first.row] || null, clicks: close });
 }
 
-/** By recency and editorial weight if above the mean; otherwise by overall fit; otherwise that nothing decided. */
+/**
+ * Names recency and editorial weight if above the mean; otherwise overall fit; otherwise that no single reason stands
+ * out.
+ */
 function editors(lifts: Lifts, preferences: UserPreferences): Reason {
   const [recent, weighty] = [lifts.recency > 0, lifts.editorial > 0];
   const read = preferences.clicks.length > 0 && lifts.content + lifts.topic_affinity > 0;

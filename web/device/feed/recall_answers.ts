@@ -60,7 +60,7 @@ export class RecallAnswers {
     return found;
   }
 
-  /** The candidates of the kept answer, whatever was asked. */
+  /** The candidates of the kept answer, whatever report it answers. */
   found(): Candidates | null {
     return this.inUse()?.found ?? null;
   }

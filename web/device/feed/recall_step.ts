@@ -33,8 +33,8 @@ export class RecallStep {
   ) {}
 
   /**
-   * Sends the due report, or the current one again, and keeps the answer for the pages. Returns the seconds for which
-   * the backend asks to be left alone, or null. Keeps errors for the pages. Throws NoRelease or ReleaseRefused.
+   * Sends the due report, or the current one again, and keeps the answer for the pages. Returns how many seconds the
+   * backend asks to wait, or null. Keeps errors for the pages. Throws NoRelease or ReleaseRefused.
    */
   async step(): Promise<number | null> {
     const { desk, policy } = this.reports;

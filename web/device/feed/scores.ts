@@ -47,7 +47,7 @@ export class ScoreTerms {
     this.usual = Object.fromEntries(TERMS.map((name) => [name, mean(terms[name])])) as Record<TermName, number>;
   }
 
-  /** By how much each term exceeds its mean over all rows: what all rows share decides no place. */
+  /** By how much each term exceeds its mean over all rows; what all rows have in common doesn't affect the order. */
   lifts(row: number): Record<TermName, number> {
     const lift = (name: TermName) => [name, (this.terms[name][row] as number) - this.usual[name]];
     return Object.fromEntries(TERMS.map(lift)) as Record<TermName, number>;
@@ -59,7 +59,7 @@ export class ScoreTerms {
  *
  * fit [n]: the ranker's scores. weighed: what each of the ranker's features adds to them, [n] by name; these terms are
  * part of the fit and aren't counted again. popularity [n]: from -1 to 1. timesSeen [n]: in how many feeds each was
- * seen but not opened; the first costs seen_penalty, three cost twice as much. Without clicks the fit consists of the
+ * seen but not opened; one costs seen_penalty, three cost twice as much. Without clicks the fit consists of the
  * features alone, and dividing by its small spread would inflate them, so a typical spread is used.
  */
 export function adjusted(

@@ -94,7 +94,7 @@ export class Serving {
     });
   }
 
-  /** The reader changed something that affects a new page, so one is offered. */
+  /** Notes that the reader changed something that affects pages, so that a new one is offered. */
   changed(): void {
     this.state += 1;
   }

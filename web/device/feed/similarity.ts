@@ -6,14 +6,14 @@ import type { ReleaseManifest } from "../protocol/releases";
 import { bestFirst, products, rowOf, taken, type Vectors, unit, vectors as rowsOf } from "../vectors";
 import type { Candidates } from "./candidates";
 
-/** A name in more than this share of the articles doesn't make two of them close. */
+/** A name in more than this share of the articles doesn't make two of them similar. */
 const RARE_NAME_SHARE = 0.01;
 /** A name in articles of more sections than this is incidental: a country, a capital, a weekday. */
 const SECTIONS_OF_A_NAME = 2;
 
 export type Tie = "topic" | "name" | "likeness";
 
-/** An article that a story is close to: its row, in which way, and the shared name if that is it. */
+/** An article that is similar to a story: its row, what they share, and the shared name if any. */
 export interface Kin {
   readonly row: number;
   readonly tie: Tie;
@@ -21,7 +21,7 @@ export interface Kin {
   readonly name: string;
 }
 
-/** What counts as close among these articles. */
+/** Decides which of these articles count as similar. */
 export class Kinship {
   private readonly floor: number;
   private readonly rare = new Map<string, boolean>();
@@ -29,8 +29,8 @@ export class Kinship {
   private others: readonly [Vectors, Vectors] | null = null; // the last argument, as given and scaled
 
   /**
-   * news: the available articles; how many contain a name decides whether it is rare. floor: cosine above which
-   * similarity is rare (protocol/similarity.ts); null: similarity alone never suffices.
+   * news: the available articles; a name is rare if few of them contain it. floor: the cosine that random pairs rarely
+   * reach (protocol/similarity.ts); null: cosines don't count.
    */
   constructor(
     private readonly news: Candidates,
@@ -40,7 +40,7 @@ export class Kinship {
   }
 
   /**
-   * Those of `others` that a story is close to: by topic or name before similarity alone, then most similar first.
+   * Those of `others` that are similar to a story: those with a shared topic or name first, then by similarity.
    * vector [D], vectors [m, D], any length.
    */
   of(card: NewsCard, vector: Float32Array, others: readonly NewsCard[], vectors: Vectors): Kin[] {
@@ -57,7 +57,7 @@ export class Kinship {
     return [...found.filter((kin) => kin.tie !== "likeness"), ...found.filter((kin) => kin.tie === "likeness")];
   }
 
-  /** Those of `rows` that row `lead` is close to, in their order, including itself. */
+  /** Those of `rows` that are similar to row `lead`, in their order, including itself. */
   among(lead: number, rows: readonly number[]): number[] {
     const cards = rows.map((row) => this.news.cards[row] as NewsCard);
     const kin = this.of(

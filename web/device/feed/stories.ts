@@ -120,7 +120,8 @@ export class Stories {
   }
 
   /**
-   * The block of the pool to request an opened story's text with, if the reader chose on-device search; otherwise null.
+   * The block of the pool to request together with an opened story's text, if the reader chose on-device search;
+   * otherwise null.
    */
   private block(newsId: string): PoolBlock | null {
     const { stores, serving } = this.parts;

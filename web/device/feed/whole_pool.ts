@@ -269,7 +269,7 @@ export class WholePool {
     return left.filter((_, place) => single[place]).slice(0, NEAR);
   }
 
-  /** The result of `work`; null if the copy of the pool is damaged, which is then deleted. */
+  /** The result of `work`; null if the copy of the pool is damaged (it is then deleted). */
   private intact<R>(work: () => R): R | null {
     try {
       return work();

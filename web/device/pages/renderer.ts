@@ -161,7 +161,7 @@ export function truncated(text: string, length: number): string {
 /** Formats one number like Python's %: '%.2f', '%+.2f', '%g', '%.1g'. */
 export function printed(form: string, value: number): string {
   const found = /^%(\+)?(?:\.(\d+))?([fg])$/.exec(form);
-  if (!found) throw new RangeError(`format: no form ${form}`);
+  if (!found) throw new RangeError(`unknown format ${form}`);
   const digits = found[2] === undefined ? 6 : Number(found[2]);
   const text = found[3] === "g" ? brief(value, digits || 1) : fixed(value, digits);
   return found[1] && !text.startsWith("-") ? `+${text}` : text;
@@ -368,8 +368,8 @@ function alertWords(alert: StatusView["alerts"][number], now: number): { said: s
 }
 
 /**
- * The sign's icon and colour, a two-word summary of reports, and the explanation. Only what protects has a shield: while
- * reports are sent, the sign is an arrow that leaves a box, without a colour.
+ * The status icon and its colour, a two-word summary of reports, and the explanation. A shield appears only while
+ * nothing is sent: while reports are sent, the icon is an arrow that leaves a box, without a colour.
  */
 export function shield(status: StatusView): { icon: string; tone: string; figure: string; words: string } {
   const nothingLeaves = status.shield === "green" && (status.mode === "none" || status.mode === "broadcast");

@@ -22,7 +22,7 @@ export class PrivateParameterShared extends RangeError {
 
 /**
  * Tensors none of which is the gradient `g.<parameter>` of a private parameter of `model`; checked on construction. A
- * release could misname such a parameter; those in ALWAYS_PRIVATE are held back under any release.
+ * release could fail to mark a parameter as private; those in ALWAYS_PRIVATE are kept under any release.
  */
 export class SharedUpdate {
   constructor(
@@ -33,7 +33,7 @@ export class SharedUpdate {
   }
 }
 
-/** The update of a device with no data: zeros of these shapes, by name. It depends on no reader. */
+/** The update of a device with no data: zeros of these shapes, by name. It doesn't depend on the reader. */
 export function zeroUpdate(shapes: Shapes, model: ModelEntry | null): SharedUpdate {
   const zeros = [...shapes].map(([name, shape]): [string, UpdateTensor] => [
     name,

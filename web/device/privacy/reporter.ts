@@ -90,8 +90,8 @@ export function userVector(clicks: Vectors): Float32Array {
 
 /**
  * The input of a report; sensitive. clicks: [H, D], in interest clusters by labels [H]; searched: the second view's vector [D] of length 1, null if there
- * is none or it is excluded from reports. The views have equal weight: each gives its vector, whatever number of items
- * it is based on.
+ * is none or it is excluded from reports. The views have equal weight: each contributes its vector, regardless of the
+ * number of items behind it.
  */
 export class ReportInput {
   constructor(
@@ -124,9 +124,9 @@ export interface Reporter {
   readonly name: string;
   readonly mechanism: Mechanism;
   readonly meaning: ReportMeaning;
-  /** The true value that is sent with noise; UNKNOWN for a blank report, which is about no reader. */
+  /** The true value that is sent with noise; UNKNOWN for a blank report, which says nothing about the reader. */
   value(reader: ReportInput | null): number;
-  /** What the report is made of, for the reader alone: the true value, and the steps that led to it. */
+  /** What the report is made from, for the reader only: the true value and the steps to it. */
   shown(reader: ReportInput): readonly (readonly number[])[];
   /** Draws a report; for a blank one, of a uniformly drawn value, which is one more input at the same epsilon. */
   make(value: number, noise: NoiseSource): Report;

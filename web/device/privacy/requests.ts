@@ -43,7 +43,7 @@ export function sealCommon(listed: RecallAnswer): Sealed<BodiesRequest> {
 export function sealBlock(block: PoolBlock): Sealed<BodiesRequest> {
   const distinct = new Set(block.ids).size;
   if (distinct < BLOCK || distinct > BODIES_PER_REQUEST)
-    throw new RangeError(`the block has ${distinct} stories; texts are asked for ${BLOCK} to ${BODIES_PER_REQUEST}`);
+    throw new RangeError(`the block has ${distinct} stories; one request may ask for the texts of ${BLOCK} to ${BODIES_PER_REQUEST}`);
   const words = WORDS.say("texts_of_block", { count: block.ids.length });
   return Sealed.closeJson(bodiesRequest, { ids: block.ids }, free("block"), words);
 }
@@ -51,14 +51,14 @@ export function sealBlock(block: PoolBlock): Sealed<BodiesRequest> {
 function wholeOf(answer: RecallAnswer): BodiesRequest {
   const ids = [...new Set(answer.candidates.map((card) => card.id))];
   if (!ids.length || ids.length > BODIES_PER_REQUEST)
-    throw new RangeError(`the answer has ${ids.length} candidates; texts are asked for 1 to ${BODIES_PER_REQUEST}`);
+    throw new RangeError(`the answer has ${ids.length} candidates; one request may ask for the texts of 1 to ${BODIES_PER_REQUEST}`);
   return { ids };
 }
 
 /**
  * Seals a check-in: protocol version, the release's number modulo 16 and the tasks this program knows. Nothing in it is
- * computed from clicks: epsilon 0. That a device checks in at all shows that its reader switched training on and has
- * enough clicks to train; no number bounds that.
+ * computed from clicks: epsilon 0. A check-in reveals that the reader has switched on what it is for; no epsilon bounds
+ * that.
  */
 export function sealCheckIn(message: CheckIn): Sealed<CheckIn> {
   const charge = free("presence", `release ${message.release} modulo ${SHORT_RELEASES}`);

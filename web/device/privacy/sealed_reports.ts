@@ -31,13 +31,13 @@ export interface ReportDesk {
 }
 
 /**
- * Makes the report for the reader's current value, charges it unless it was drawn before, and puts it in use.
+ * Makes the report for the reader's current value, charges it unless it was drawn before, and stores it for sending.
  *
  * reader null: a blank report, for a reader with too few clicks. sent: describes a fresh report to the reader. clicks: Clicks.latestId() when the vectors were read.
- * Throws BudgetSpent (nothing is drawn and the memo stays), its CodebooksSpent if the server has already brought
- * `codebooks_per_day` new codebooks today, and RangeError for vectors that aren't finite. Charge, drawing and memo are
- * stored in one transaction, on disk before this returns: after a kill either all exist or none, and the bytes haven't
- * left.
+ * Throws BudgetSpent (nothing is drawn and the memo stays), its subclass CodebooksSpent if the server has already
+ * introduced `codebooks_per_day` new codebooks today, and RangeError for vectors that aren't finite. Charge, drawing
+ * and memo are stored in one transaction, on disk before this returns: after a crash either all exist or none does, and
+ * nothing was sent.
  */
 export function sealReport(
   reporter: Reporter,
@@ -84,9 +84,9 @@ export function sealReport(
 }
 
 /**
- * Seals a cover: a blank report sent when no report may be drawn and none is left to send. It stays in use until one
- * may be drawn. It is drawn independently of the reader, and every reader with these charges, settings, release and
- * vectors has one drawn the same way: epsilon 0.
+ * Seals a cover: a blank report sent when no report may be drawn and none is left to send. It is sent until one may be
+ * drawn. It is drawn independently of the reader, and every reader with these charges, settings, release and vectors
+ * has one drawn the same way: epsilon 0.
  */
 export function sealCover(
   reporter: Reporter,
@@ -112,7 +112,7 @@ export function isBlank({ clear }: Memo): boolean {
   return !clear.length;
 }
 
-/** Whether the report in use is a cover, to be replaced as soon as a report may be drawn, whoever the reader. */
+/** Whether the report in use is a cover, to be replaced as soon as a report may be drawn. */
 export function isCover({ clicks }: Memo): boolean {
   return clicks === NOBODYS_CLICKS;
 }

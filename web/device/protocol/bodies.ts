@@ -52,7 +52,7 @@ export function readBody(body: string): Piece[] {
     if (pieces.length === LIMITS.pieces) throw new BodyError(`more than ${LIMITS.pieces} pieces`);
     pieces.push(piece(found, around));
   }
-  if (around.length) throw new BodyError(`<${around.at(-1)}> has no end`);
+  if (around.length) throw new BodyError(`<${around.at(-1)}> is not closed`);
   return pieces;
 }
 
@@ -67,14 +67,14 @@ function piece([, end, name = "", written = "", text]: RegExpExecArray, around: 
   const element = ELEMENTS.get(name);
   if (!element) throw new BodyError(`<${name.slice(0, 20)}> is not in the vocabulary`);
   if (end) {
-    if (written || around.pop() !== name) throw new BodyError(`</${name}> ends nothing`);
+    if (written || around.pop() !== name) throw new BodyError(`</${name}> closes no element`);
     return { kind: "end", value: name, attributes: NONE };
   }
   if (!holds.includes(element.kind) || (name === "a" && around.includes("a")))
     throw new BodyError(`<${name}> can't stand in <${parent ?? "body"}>`);
   const attributes = attributesOf(name, element, written);
   if (element.holds.length && around.push(name) > LIMITS.depth)
-    throw new BodyError(`more than ${LIMITS.depth} elements in each other`);
+    throw new BodyError(`more than ${LIMITS.depth} nested elements`);
   return { kind: "start", value: name, attributes };
 }
 
@@ -83,12 +83,12 @@ function attributesOf(name: string, element: Element, written: string): Readonly
   const forms = new Map(Object.entries(element.attributes ?? NONE));
   for (const [, key = "", value = ""] of written.matchAll(ATTRIBUTE)) {
     const form = forms.get(key);
-    if (form === undefined || found.has(key)) throw new BodyError(`<${name}> has the attribute ${key.slice(0, 20)}`);
+    if (form === undefined || found.has(key)) throw new BodyError(`<${name}> has the unknown attribute ${key.slice(0, 20)}`);
     found.set(key, unescaped(value));
-    if (!isOfForm(found.get(key) as string, form)) throw new BodyError(`${key} of <${name}> is no ${form}`);
+    if (!isOfForm(found.get(key) as string, form)) throw new BodyError(`${key} of <${name}> is not a valid ${form}`);
   }
   const missing = element.needs?.find((key) => !found.has(key));
-  if (missing !== undefined) throw new BodyError(`<${name}> lacks ${missing}`);
+  if (missing !== undefined) throw new BodyError(`<${name}> lacks the attribute ${missing}`);
   return Object.fromEntries(found);
 }
 
@@ -117,7 +117,7 @@ export function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }
 
-/** A text as one line, its white space as Python's `split` sees it. */
+/** A text as one line; white space is what Python's `split` counts as such. */
 export function oneLine(text: string): string {
   return text.split(/[^\S\ufeff]+/).filter(Boolean).join(" ");
 }
@@ -133,7 +133,7 @@ function piecesOfText(text: string): Piece[] {
   ]);
 }
 
-/** The pieces of a text: read by the vocabulary, or as plain text if it is outside it. */
+/** The pieces of a text, which is read as plain text if it is outside the vocabulary. */
 export function piecesOf(text: string): Piece[] {
   if (!text.startsWith("<")) return piecesOfText(text);
   try {
@@ -159,7 +159,7 @@ export function textOfBody(pieces: readonly Piece[], { pictures = false } = {}):
   return blocks.filter(Boolean).join("\n\n");
 }
 
-/** The elements at the top, each with all its pieces. */
+/** The top-level elements, each with all its pieces. */
 export function blocksOf(pieces: readonly Piece[]): Piece[][] {
   const found: Piece[][] = [];
   let depth = 0;

@@ -77,7 +77,7 @@ export async function unpackCards(blob: Bytes, count: number): Promise<readonly 
   } catch (broken) {
     throw broken instanceof WireError ? new TensorError(`cards: ${broken.message}`) : broken;
   }
-  if (cards.length !== count) throw new TensorError(`cards: ${cards.length} of them, declared were ${count}`);
+  if (cards.length !== count) throw new TensorError(`cards: ${cards.length} of them instead of the declared ${count}`);
   return cards;
 }
 

@@ -64,7 +64,7 @@ const signature = bytes({ min: 64, max: 64 });
 /** A rotation isn't valid; the key trusted so far stays in use. */
 export class RotationRefused extends Error {}
 
-/** From this time on new_key signs what old_key signed. */
+/** States that from now on new_key signs instead of old_key. */
 export const keyRotation = record(
   { number: integer({ min: 1, max: ROTATIONS_LIMIT }), old_key: key, new_key: key, rotated_at: moment },
   (rotation) => {

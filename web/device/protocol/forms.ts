@@ -17,7 +17,7 @@ export function text({
   return {
     read(value) {
       if (typeof value !== "string") throw new WireError("must be text");
-      if (!isWellFormed(value)) throw new WireError("half a character");
+      if (!isWellFormed(value)) throw new WireError("contains an incomplete character");
       if (value.length > max && characters(value) > max) throw new WireError(`at most ${max} characters`);
       if (min > 0 && characters(value) < min) throw new WireError(`at least ${min} characters`);
       if (pattern && !pattern.test(value)) throw new WireError(`must match ${pattern.source}`);
@@ -190,9 +190,9 @@ const MOMENT =
 /** A moment with an offset from UTC, to the microsecond (further digits are cut off, as in Python). */
 export const moment: Form<Moment> = {
   read(value) {
-    if (typeof value !== "string") throw new WireError("must be a moment as text");
+    if (typeof value !== "string") throw new WireError("must be a time as text");
     const found = MOMENT.exec(value);
-    if (!found) throw new WireError("must be a moment such as 2026-11-20T08:30:00Z");
+    if (!found) throw new WireError("must be a time such as 2026-11-20T08:30:00Z");
     const [
       ,
       year = "",
@@ -207,13 +207,13 @@ export const moment: Form<Moment> = {
       hours = "",
       minutes = "",
     ] = found;
-    if (utc === undefined && sign === undefined) throw new WireError("a moment must have its offset from UTC");
+    if (utc === undefined && sign === undefined) throw new WireError("a time must state its offset from UTC");
     const days = new Date(Date.UTC(2000, 0, 1));
     days.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
     const exists = days.getUTCMonth() === Number(month) - 1 && days.getUTCDate() === Number(day) && Number(year) >= 1;
     if (!exists || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59)
-      throw new WireError("no such moment");
-    if (Number(hours) > 23 || Number(minutes) > 59) throw new WireError("no such offset");
+      throw new WireError("this time does not exist");
+    if (Number(hours) > 23 || Number(minutes) > 59) throw new WireError("this offset does not exist");
     const micros = fraction.slice(0, 6).padEnd(6, "0");
     const offset = Number(hours) || Number(minutes) ? `${sign === "+" ? "+" : "-"}${hours}:${minutes}` : "Z";
     return `${year}-${month}-${day}T${hour}:${minute}:${second}${Number(micros) ? `.${micros}` : ""}${offset}` as Moment;

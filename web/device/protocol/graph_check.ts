@@ -18,7 +18,7 @@ const MASKS: readonly unknown[] = ["click_mask", "membership", "word_mask", "abs
 const [FLOAT, INT32, INT64, BOOL, DOUBLE] = [1, 6, 7, 9, 11];
 const WIDTHS_BYTES = new Map([[FLOAT, 4], [INT32, 4], [INT64, 8], [BOOL, 1], [DOUBLE, 8]]);
 
-/** No device opens this graph. The message names the place and the limit, and continues a sentence. */
+/** A graph was refused. The message is a sentence fragment that names the place and the limit. */
 export class GraphRefused extends Error {}
 
 // The file format: protobuf, with the fields of onnx.proto that our graphs use. A list marks a repeated field.
@@ -60,11 +60,11 @@ class WireReader {
       const key = this.varint(end, where);
       const [number, wire] = [key >> 3n, Number(key & 7n)];
       const field = fields[String(number)];
-      if (!field) throw new GraphRefused(`${where} has field ${number}, which no graph of a release has`);
+      if (!field) throw new GraphRefused(`${where} has field ${number}, which a release's graph may not contain`);
       const [name, kind] = field;
       const path = `${where}.${name}`;
       if (!isRepeated(kind)) {
-        if (name in found) throw new GraphRefused(`${path} stands there twice`);
+        if (name in found) throw new GraphRefused(`${path} appears twice`);
         found[name] = this.value(end, wire, kind, path);
       } else if (kind[0] === "integer" && wire === 2) {
         const last = this.span(end, path); // packed
@@ -86,14 +86,14 @@ class WireReader {
     if (kind !== "name") return part;
     // names appear in logs and pages
     if (part.length > NAME_LIMIT || !part.every((byte) => byte >= 0x20 && byte < 0x7f))
-      throw new GraphRefused(`${path} is no name of at most ${NAME_LIMIT} printable ASCII characters`);
+      throw new GraphRefused(`${path} is not a name of at most ${NAME_LIMIT} printable ASCII characters`);
     return String.fromCharCode(...part);
   }
 
   /** Reads a part's length here and returns where the part ends. */
   private span(end: number, path: string): number {
     const length = this.varint(end, path);
-    if (length > BigInt(end - this.at)) throw new GraphRefused(`${path} is longer than what holds it`);
+    if (length > BigInt(end - this.at)) throw new GraphRefused(`${path} is longer than the message around it`);
     return this.at + Number(length);
   }
 
@@ -118,7 +118,7 @@ const signed = (value: bigint): number => Number(BigInt.asIntN(64, value));
 /** An integer times free axes, whose names are sorted. */
 type Size = readonly [number: number, axes: readonly string[]];
 type Shape = readonly Size[];
-/** By joined axes: their names and how often they count. */
+/** By product of axes: their names and multiplicity. */
 type Terms = ReadonlyMap<string, Size>;
 const ONE: Size = [1, []];
 const fixed = (number: number): Size => [number, []];
@@ -153,7 +153,7 @@ const bound = ([number, names]: Size, axes: ReadonlyMap<string, number>): number
 
 /**
  * A tensor before the graph runs. content: its integers, if it has at most one axis and they are constants or sizes.
- * ofMask: it is computed from constants, shapes and a mask only. some: not all of it is zero, whatever the inputs.
+ * ofMask: it depends only on constants, shapes and a mask. some: it has a nonzero element for all inputs.
  */
 interface KnownTensor {
   readonly element: number;
@@ -163,7 +163,7 @@ interface KnownTensor {
   readonly some?: boolean;
 }
 
-/** One node as seen by its rule. made: axes created by the graph, each a sum of terms. */
+/** One node of the graph, as passed to its operator's rule. made: axes created by the graph, each a sum of terms. */
 class GraphNode {
   multiplyAdds: Size = fixed(0);
   scratchBytes: Size = fixed(0);
@@ -521,7 +521,7 @@ const OPERATORS: ReadonlyMap<string, Operator> = new Map(
 /** Attributes that must be 0 or 1: for others ONNX Runtime's behaviour is undefined. */
 const FLAGS: readonly string[] = ["keepdims", "transA", "transB", "linear_before_reset"];
 
-/** Sizes and how often each counts. */
+/** Sizes, each with its multiplicity. */
 class Weighted {
   private readonly all = new Map<string, [Size, number]>();
 
@@ -591,10 +591,10 @@ export function checkGraph(content: Uint8Array): GraphCosts {
   const model = new WireReader(content).message(content.length, MODEL, "model");
   const version = model["ir_version"] ?? 0;
   if (version < OLDEST_IR || version > NEWEST_IR)
-    throw new GraphRefused(`its ir_version is none of ${OLDEST_IR} to ${NEWEST_IR}`);
+    throw new GraphRefused(`its ir_version is not one of ${OLDEST_IR} to ${NEWEST_IR}`);
   const sets = model["operator_sets"] as Parsed[];
   if (sets.length !== 1 || (sets[0]?.["domain"] ?? "") !== "" || sets[0]?.["version"] !== OPSET)
-    throw new GraphRefused(`its operator sets are others than ONNX's own of version ${OPSET}`);
+    throw new GraphRefused(`its operator sets are not exactly ONNX's own, version ${OPSET}`);
   if (!model["graph"]) throw new GraphRefused("it has no graph");
   return new Course(model["graph"]).costs();
 }
@@ -617,7 +617,7 @@ class Course {
       const { name, element, shape: sizes } = declared(each, "input");
       const axes = [...sizes.entries()].flatMap(([place, size]) => size[1].map((axis) => [name, place, axis] as [string, number, string]));
       if (axes[0] && name.startsWith("p."))
-        throw new GraphRefused(`input ${name} is a parameter, and has the free axis ${axes[0][2]}`);
+        throw new GraphRefused(`input ${name} is a parameter but has the free axis ${axes[0][2]}`);
       free.push(...axes);
       this.define(name, { element, shape: sizes, ofMask: MASKS.includes(name) });
     }
@@ -634,7 +634,7 @@ class Course {
       const { name, element, shape: sizes } = declared(each, "output");
       const value = this.values.get(name);
       const isSo = value?.element === element && value.shape.length === sizes.length && sizes.every((size, at) => equal(size, value.shape[at]));
-      if (!isSo) throw new GraphRefused(`output ${name} is declared as something else than it is`);
+      if (!isSo) throw new GraphRefused(`output ${name} is declared with another shape or type than it has`);
     }
     const costs = new GraphCosts(free, this.made, this.memory, this.work);
     costs.requireDaily();
@@ -642,7 +642,7 @@ class Course {
   }
 
   private define(name: string, value: KnownTensor): void {
-    if (!name || this.values.has(name)) throw new GraphRefused(`the name '${name}' is empty, or that of something else`);
+    if (!name || this.values.has(name)) throw new GraphRefused(`the name '${name}' is empty or already used`);
     if (value.shape.length > RANK_LIMIT)
       throw new GraphRefused(`${name} has ${value.shape.length} axes, the limit is ${RANK_LIMIT}`);
     this.values.set(name, value);
@@ -651,10 +651,10 @@ class Course {
 
   private step(given: Parsed): void {
     const operator = OPERATORS.get(given["operator"] ?? "");
-    if (!operator || given["domain"]) throw new GraphRefused("no operator that a graph of a release may have");
+    if (!operator || given["domain"]) throw new GraphRefused("an operator that a release's graph may not contain");
     const [names, outputs] = [given["inputs"] as string[], given["outputs"] as string[]];
     const missing = names.find((name) => name && !this.values.has(name));
-    if (missing !== undefined) throw new GraphRefused(`its input ${missing} comes from nothing before it`);
+    if (missing !== undefined) throw new GraphRefused(`its input ${missing} is not computed by any node before it`);
     const inputs = names.map((name) => this.values.get(name) ?? null);
     const node = new GraphNode(inputs, outputs.length, attributesOf(given["attributes"], operator), this.made);
     if (operator.floats && ![FLOAT, DOUBLE].includes(node.given(0).element))
@@ -695,7 +695,7 @@ function declared(given: Parsed, what: string): { name: string; element: number;
     if ((size === undefined) === (free === undefined))
       throw new GraphRefused(`${what} ${name}: an axis has neither a size nor a name, or both`);
     if (free !== undefined && !Object.hasOwn(AXES_OF_A_RUN, free))
-      throw new GraphRefused(`${what} ${name}: its axis ${free} is none of ${Object.keys(AXES_OF_A_RUN).join(", ")}`);
+      throw new GraphRefused(`${what} ${name}: its axis ${free} is not one of ${Object.keys(AXES_OF_A_RUN).join(", ")}`);
     if (size !== undefined && (size <= 0 || size > GREATEST_AXIS))
       throw new GraphRefused(`${what} ${name}: an axis is not within 1 to ${GREATEST_AXIS}`);
     return free === undefined ? fixed(size) : [1, [free]];

@@ -20,7 +20,7 @@ export function releaseNumber(release: string): number {
   return Number(release.slice("r".length));
 }
 
-/** r18 -> 2: the number modulo 16, as a device names a release to a server. */
+/** r18 -> 2: the number modulo 16, which is what a device sends to name a release. */
 export function shortened(release: string): number {
   return releaseNumber(release) % SHORT_RELEASES;
 }

@@ -24,7 +24,9 @@ const link: Form<string> = (() => {
   };
 })();
 
-/** Another source's report of the same, which isn't offered by itself. Its text is requested by its own id. */
+/**
+ * Another source's article about the same event, which is not listed by itself. Its text is requested by its own id.
+ */
 export const alsoIn = record({
   id: newsId,
   title: text({ max: 1_000 }),

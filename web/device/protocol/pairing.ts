@@ -64,7 +64,7 @@ export async function checkKeys(context: Bytes, keys: AdvertisedKeys, primitives
 /** Throws SecaggError if any two keys of the members are equal. */
 export function checkDistinct(members: readonly AdvertisedKeys[]): void {
   const every = members.flatMap((keys) => [keys.encryption_key, keys.mask_key, keys.verify_key]).map(String);
-  if (new Set(every).size !== every.length) throw new SecaggError("two members, or one twice, have the same key");
+  if (new Set(every).size !== every.length) throw new SecaggError("the same key appears twice");
 }
 
 /** This device's signature on the round, the roster and U3. */
@@ -88,7 +88,7 @@ export async function checkAgreement(
   primitives: Primitives,
 ): Promise<void> {
   if (!(await primitives.verify(verifyKey, signature, agreementText(context, digest, survivors))))
-    throw new SecaggError("a member has not agreed to these survivors");
+    throw new SecaggError("a member did not sign this list of survivors");
 }
 
 /** This device's signature on the round, its number, and U3 among its neighbours. */
@@ -110,10 +110,10 @@ export async function checkAlive(
   primitives: Primitives,
 ): Promise<void> {
   if (!(await primitives.verify(verifyKey, signature, aliveText(context, member, alive ?? new Uint8Array(0)))))
-    throw new SecaggError("a member has not signed who is alive");
+    throw new SecaggError("a member did not sign this list of live members");
 }
 
-/** s_uv: the seed of the mask between two members, the same from either side. Throws SecaggError. */
+/** s_uv: the seed of the mask between two members; both compute the same. Throws SecaggError. */
 export function pairSeed(
   context: Bytes,
   mine: Bytes,
@@ -154,7 +154,7 @@ export function openBox(key: Bytes, sender: number, receiver: number, closed: By
   if (!sameBytes(opened.slice(0, 8), header))
     throw new SecaggError(`the box does not name ${sender} as its sender and ${receiver} as its receiver`);
   const shares = [opened.slice(8, 8 + SHARE_BYTES), opened.slice(8 + SHARE_BYTES)] as const;
-  if (!shares.every(isElement)) throw new SecaggError(`the box from member ${sender} holds no field elements`);
+  if (!shares.every(isElement)) throw new SecaggError(`the box from member ${sender} contains no field elements`);
   return shares;
 }
 

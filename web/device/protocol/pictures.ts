@@ -61,14 +61,14 @@ export function unpackPictures(blob: Bytes, count: number): Pictured[] {
   if (blob.length < 4 || length > Math.min(HEAD_LIMIT_BYTES, blob.length - 4))
     throw new PictureError(`head: ${length} bytes, the limit is ${HEAD_LIMIT_BYTES}, and it must be whole`);
   const head = headOf(blob.subarray(4, 4 + length));
-  if (head.length !== count) throw new PictureError(`head: ${head.length} pictures, declared were ${count}`);
-  if (!distinct(head.map(([id, place]) => `${id} ${place}`))) throw new PictureError("head: each picture once");
+  if (head.length !== count) throw new PictureError(`head: ${head.length} pictures instead of the declared ${count}`);
+  if (!distinct(head.map(([id, place]) => `${id} ${place}`))) throw new PictureError("head: must list each picture once");
   if (head.some(([, place]) => place < 0 || place > TEXT_PICTURES_LIMIT))
-    throw new PictureError(`head: a place is from 0 to ${TEXT_PICTURES_LIMIT}`);
+    throw new PictureError(`head: a place must be from 0 to ${TEXT_PICTURES_LIMIT}`);
   if (head.some(([, , bytes]) => bytes < 1 || bytes > TEXT_PICTURE_LIMIT_BYTES))
-    throw new PictureError(`head: a size is from 1 to ${TEXT_PICTURE_LIMIT_BYTES}`);
+    throw new PictureError(`head: a size must be from 1 to ${TEXT_PICTURE_LIMIT_BYTES}`);
   if (4 + length + head.reduce((sum, [, , bytes]) => sum + bytes, 0) !== blob.length)
-    throw new PictureError("shard: the sizes of its pictures don't add up to its own");
+    throw new PictureError("shard: the sizes of its pictures don't add up to its own size");
   let at = 4 + length;
   return head.map(([id, place, bytes]) => [id, place, checkPicture(blob.slice(at, (at += bytes)), place)] as const);
 }
@@ -80,7 +80,7 @@ function headOf(text: Bytes): readonly Entry[] {
   const head = listed(text);
   const written = messageBytes(headForm, head);
   if (written.length !== text.length || written.some((byte, at) => byte !== text[at]))
-    throw new PictureError("head: is no list of ids, places and sizes in its shortest form");
+    throw new PictureError("head: is not a list of ids, places and sizes in its shortest form");
   return head;
 }
 
@@ -95,18 +95,18 @@ function listed(text: Bytes): readonly Entry[] {
 
 /**
  * Returns the content if it is a WebP file with one lossy still picture and nothing else: no metadata, animation or
- * transparency (RFC 9649, section 2.5; RFC 6386, section 9.1). A card's (place 0) has the one size; a text's is within its
- * own. Throws PictureError.
+ * transparency (RFC 9649, section 2.5; RFC 6386, section 9.1). A card's picture (place 0) has a fixed size; a text's
+ * picture has a maximum size. Throws PictureError.
  */
 export function checkPicture(content: Bytes, place = 0): Bytes {
   const limit = place ? TEXT_PICTURE_LIMIT_BYTES : PICTURE_LIMIT_BYTES;
   if (content.length > limit) throw new PictureError(`picture: ${content.length} bytes, the limit is ${limit}`);
   const letters = (from: number, to: number) => String.fromCharCode(...content.subarray(from, to));
   if (content.length < 30 || letters(0, 4) !== "RIFF" || letters(8, 16) !== "WEBPVP8 ")
-    throw new PictureError("picture: is no WebP with one picture and nothing else");
+    throw new PictureError("picture: is not a WebP file with one picture and nothing else");
   const [all, chunk] = [number(content.subarray(4, 8)), number(content.subarray(16, 20))];
   if (all !== content.length - 8 || chunk + (chunk % 2) !== content.length - 20)
-    throw new PictureError("picture: its lengths don't fit");
+    throw new PictureError("picture: its declared lengths don't match its bytes");
   if ((content[20] as number) & 1 || letters(23, 26) !== "\x9d\x01\x2a")
     throw new PictureError("picture: doesn't begin with a key frame");
   const [width, height] = pictureSize(content);

@@ -8,7 +8,7 @@ export const POPULAR_LIMIT = 200;
 export const LIFT_STEP = 1 / 32;
 /** Lifts are reported from -2 to 2: a rate from a seventh of the usual one to seven times it. */
 export const LIFT_REACH = 2;
-/** The material of a count, and the tensors of a device's vector, each float32 [n]. */
+/** The name of a count's data, and the tensors of a device's vector, each float32 [n]. */
 export const MATERIAL = "news";
 export const DISPLAYED = "displayed";
 export const CLICKED = "clicked";
@@ -45,7 +45,7 @@ export const popularity = record(
   },
   ({ news, lifts, popular }) => {
     if (news.length !== lifts.length) throw new WireError(`lifts: ${lifts.length} for ${news.length} news`);
-    if (!distinct(news) || !distinct(popular)) throw new WireError("news, popular: each piece of news at most once");
+    if (!distinct(news) || !distinct(popular)) throw new WireError("news, popular: must list each article at most once");
     const most = LIFT_REACH / LIFT_STEP;
     if (lifts.some((lift) => Math.abs(lift) > most)) throw new WireError(`lifts: from ${-most} to ${most} steps`);
   },

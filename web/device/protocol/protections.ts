@@ -19,7 +19,10 @@ const cohortLimit = optional(integer({ min: 2, max: MEMBERS_LIMIT }), 1_000);
 const delta = optional(real({ above: 0, below: 1 }), 1e-6);
 const bits = optional(literal(32, 64), 32);
 
-/** Uni-FedRec, eq. 8: every coordinate clipped, with Laplace noise on each; above weight_limit 1 n_u goes in clear. */
+/**
+ * Uni-FedRec, eq. 8: every coordinate clipped, with Laplace noise on each; with a weight_limit above 1, n_u is sent in
+ * clear.
+ */
 export const localLaplace = record({
   kind: optional(literal("local_laplace"), "local_laplace"),
   clip: optional(real({ above: 0 }), 0.1),
@@ -46,7 +49,7 @@ export const secureSum = record(
   },
   (sum) => {
     if (sum.sigma && sum.weight_limit !== 1)
-      throw new WireError(`weight_limit: with noise devices count alike (1), got ${sum.weight_limit}`);
+      throw new WireError(`weight_limit: must be 1 if the sum has noise, got ${sum.weight_limit}`);
     fitting(() => {
       const headroom = NOISE_REACH * sum.sigma * Math.sqrt(sum.cohort_limit);
       const fixed = new FixedPoint(sum.bits, sum.fraction_bits, boundOf(sum), sum.cohort_limit, headroom);
@@ -62,7 +65,7 @@ export function boundOf(sum: { readonly clip: number; readonly weight_limit: num
   return sum.clip * sum.weight_limit;
 }
 
-/** The most by which exchanging all of a device's data can move its vector, in fixed-point steps. */
+/** The most by which replacing all of a device's data can move its vector, in fixed-point steps. */
 export function reachSteps(sum: SecureSum): number {
   return (sum.nonnegative ? Math.sqrt(2) : 2) * sum.clip * 2 ** sum.fraction_bits;
 }
@@ -112,9 +115,9 @@ export const unionMarks = record(
   },
   (marks) => {
     if (marks.sigma && marks.owners_minimum === 1)
-      throw new WireError("owners_minimum: marks carry no noise; noise needs owner counts, 2 or more");
+      throw new WireError("owners_minimum: noise needs owner counts (2 or more), since marks carry no noise");
     if (marks.dummies && marks.owners_minimum > 1)
-      throw new WireError("dummies: they would count as owners; with owner counts there are none");
+      throw new WireError("dummies: must be 0 with owner counts, since dummies would count as owners");
     const headroom = NOISE_REACH * marks.sigma * Math.sqrt(marks.cohort_limit);
     fitting(() => new FixedPoint(marks.bits, 0, 1, marks.cohort_limit, headroom));
   },

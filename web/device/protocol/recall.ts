@@ -80,7 +80,7 @@ export const topicsReport = record(
   },
 );
 
-/** A random set of topics, in ascending order, that contains the reader's with raised probability. */
+/** A random set of topics, in ascending order, that is more likely to contain the reader's topic. */
 export const subsetReport = record(
   { kind: kind("subset"), codebook, topics: list(code, { min: 1, max: CODEBOOK_LIMIT }) },
   ({ codebook: size, topics }) => {

@@ -60,7 +60,7 @@ export function chooseList(news: number, { epsilonLimit, bytesLimit, codebooks, 
   const [chosen] = allowed
     .filter((each) => found(each) >= best - SLACK)
     .sort((one, other) => one.epsilon - other.epsilon || weight(one) - weight(other) || one.places - other.places);
-  if (!chosen) throw new RangeError("the frontier holds no list that reveals nothing");
+  if (!chosen) throw new RangeError("the frontier contains no list that reveals nothing");
   return {
     news,
     mode: chosen.mode,

@@ -7,7 +7,7 @@ import { CODEBOOK_LIMIT } from "./recall";
 
 export const BLOB_LIMIT_BYTES = 256 * 1024 * 1024;
 export const GROUPS_LIMIT = 64;
-/** Default for manifests that don't say: recall answers this many of the last releases, including the newest. */
+/** Default for manifests that don't state it: recall answers this many of the last releases, including the newest. */
 export const RELEASES_ANSWERED = 5;
 
 /** An immutable blob, fetched from /v1/blobs/{sha256} and stored by its hash. */
@@ -118,7 +118,7 @@ export async function verifyRelease(
   if (!sameBytes(signed.public_key, pinned))
     throw new SignatureRefused("the release is not signed by the pinned key");
   if (!(await primitives.verify(pinned, signed.signature, new TextEncoder().encode(signed.manifest))))
-    throw new SignatureRefused("the release's signature does not fit its bytes");
+    throw new SignatureRefused("the release's signature does not match its bytes");
   return readMessage(releaseManifest, signed.manifest);
 }
 

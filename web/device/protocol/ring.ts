@@ -49,7 +49,7 @@ export function centred(vector: RingVector): Float64Array<ArrayBuffer> {
 export function addTo(one: RingVector, other: RingVector): void {
   if (one instanceof BigUint64Array && other instanceof BigUint64Array)
     for (let place = 0; place < one.length; place++) one[place] = (one[place] ?? 0n) + (other[place] ?? 0n);
-  else if (one instanceof BigUint64Array || other instanceof BigUint64Array) throw new RingError("bits: of two widths");
+  else if (one instanceof BigUint64Array || other instanceof BigUint64Array) throw new RingError("bits: the two vectors have different widths");
   else for (let place = 0; place < one.length; place++) one[place] = (one[place] ?? 0) + (other[place] ?? 0);
 }
 
@@ -93,7 +93,7 @@ export class FixedPoint {
     const vector = ringVector(values.length, this.bits);
     for (let place = 0; place < values.length; place++) {
       const value = values[place] ?? NaN;
-      if (!Number.isFinite(value)) throw new RingError("values: NaN or infinity has no code");
+      if (!Number.isFinite(value)) throw new RingError("values: NaN and infinity can't be encoded");
       const scaled = Math.min(Math.max(value, -this.bound), this.bound) * 2 ** this.fractionBits;
       put(vector, place, roundToEven(scaled));
     }

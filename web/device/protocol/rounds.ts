@@ -43,9 +43,9 @@ export const roundManifest = record(
   },
   (manifest) => {
     if (SUMMED.has(manifest.protection.kind) !== (manifest.terms !== null))
-      throw new WireError("terms: a secure sum has them, and nothing else does");
+      throw new WireError("terms: required for a secure sum, and for nothing else");
     if (manifest.terms !== null && manifest.terms.round !== manifest.round)
-      throw new WireError(`terms: of ${manifest.terms.round}, the round is ${manifest.round}`);
+      throw new WireError(`terms: for ${manifest.terms.round}, but the round is ${manifest.round}`);
   },
 );
 export type RoundManifest = ValueOf<typeof roundManifest>;
@@ -69,7 +69,7 @@ export async function verifyOffer(signed: SignedOffer, trusted: Bytes, primitive
     throw new SignatureRefused("the offer is not signed by the key that this device trusts");
   const signedBytes = new TextEncoder().encode(OFFER_DOMAIN + signed.manifest);
   if (!(await primitives.verify(trusted, signed.signature, signedBytes)))
-    throw new SignatureRefused("the offer's signature does not fit its bytes");
+    throw new SignatureRefused("the offer's signature does not match its bytes");
   return { manifest: readMessage(roundManifest, signed.manifest), pseudonym: signed.pseudonym };
 }
 

@@ -24,7 +24,7 @@ const COMPANY = 5;
 const PRIVACY_BITS = 40n;
 const SUCCESS_BITS = 20n;
 
-/** k neighbours each, t shares to open a secret, and c of the neighbours that may collude. */
+/** Parameters of the sparse graph: k neighbours each, threshold t, and at most c colluding neighbours. */
 export interface Neighbourhood {
   readonly degree: number;
   readonly threshold: number;
@@ -131,7 +131,7 @@ export const SPARSE_FROM = 101;
 /** Standard deviations of the opened sum's noise that the ring must hold. */
 export const NOISE_REACH = 10;
 
-/** A message that an honest peer wouldn't have sent; says what is wrong. */
+/** A message that an honest peer wouldn't have sent; the error says what is wrong. */
 export class SecaggError extends Error {}
 
 const member = integer({ min: 1, max: MEMBERS_LIMIT });
@@ -187,8 +187,8 @@ export function fixedPointOf(terms: SumTerms): FixedPoint {
 }
 
 /**
- * The graph of a protection's sum. If it is left to the cohort: sparse from SPARSE_FROM on. Throws WireError for a cohort
- * too large for the ring.
+ * The graph of a protection's sum. If the protection doesn't choose one, it is sparse from SPARSE_FROM devices on.
+ * Throws WireError for a cohort too large for the ring.
  */
 export function graphOf(form: string, cohort: number, cohortLimit: number): Graph {
   if (cohort > cohortLimit) throw new WireError(`cohort: at most ${cohortLimit}, got ${cohort}`);
@@ -305,7 +305,7 @@ export const revealedShares = record(
     inOrder("keys")({ keys });
     const opened = new Set(seeds.map((one) => one.member));
     const both = keys.find((one) => opened.has(one.member));
-    if (both) throw new WireError(`keys: member ${both.member} is among the seeds too; both would open its vector`);
+    if (both) throw new WireError(`keys: member ${both.member} is among the seeds too; together they would open its vector`);
   },
 );
 

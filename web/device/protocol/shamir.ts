@@ -52,7 +52,7 @@ export function isElement(share: Uint8Array): boolean {
 function checkPoints(points: readonly number[]): void {
   if (new Set(points).size !== points.length) throw new SharingError("points: must be distinct");
   const wrong = points.find((point) => !(Number.isSafeInteger(point) && point >= 1));
-  if (wrong !== undefined) throw new SharingError(`points: 1 to the prime, got ${wrong}`);
+  if (wrong !== undefined) throw new SharingError(`points: must be from 1 to the prime, got ${wrong}`);
 }
 
 function fromBytes(content: Uint8Array): bigint {

@@ -45,8 +45,8 @@ class Pcg64 {
 }
 
 /**
- * The cosine above which two of these articles [n, D] are close, from -1 to 1: a percentile of the cosines of random
- * pairs of different rows; null for fewer than FEWEST_NEWS. The same rows give the same floor.
+ * The cosine above which two of these articles [n, D] count as similar, from -1 to 1: a percentile of the cosines of
+ * random pairs of different rows; null for fewer than FEWEST_NEWS. The same rows give the same floor.
  */
 export function kinshipFloor(vectors: Vectors): number | null {
   const { rows } = vectors;

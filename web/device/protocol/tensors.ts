@@ -50,7 +50,7 @@ const CARRIED: readonly Carried[] = [
 
 function carried(dtype: DType, name: string): Carried {
   const found = CARRIED.find((each) => each.dtype === dtype);
-  if (!found) throw new TensorError(`tensor ${name}: dtype ${dtype} is not carried on the wire`);
+  if (!found) throw new TensorError(`tensor ${name}: dtype ${dtype} is not allowed on the wire`);
   return found;
 }
 
@@ -143,13 +143,13 @@ export function load(blob: Bytes): ReadonlyMap<string, Tensor> {
   } catch {
     throw broken("the header is no JSON");
   }
-  if (blob[8] !== 0x7b || typeof header !== "object" || header === null) throw broken("the header is no object");
+  if (blob[8] !== 0x7b || typeof header !== "object" || header === null) throw broken("the header is not an object");
   const found: { name: string; kind: Carried; shape: number[]; from: number; to: number }[] = [];
   for (const [name, entry] of Object.entries(header)) {
     if (name === "__metadata__") continue;
     const { dtype, shape, data_offsets: span } = (entry ?? {}) as Record<string, unknown>;
     const kind = CARRIED.find((each) => each.name === dtype);
-    if (!kind) throw broken(`tensor ${name}: dtype ${String(dtype)} is not carried on the wire`);
+    if (!kind) throw broken(`tensor ${name}: dtype ${String(dtype)} is not allowed on the wire`);
     if (!natural(shape) || !natural(span) || span.length !== 2) throw broken(`tensor ${name}: no shape or place`);
     const [from = 0, to = 0] = span;
     if (to - from !== elements(shape) * kind.width) throw broken(`tensor ${name}: its size doesn't fit its shape`);
@@ -180,7 +180,7 @@ function elements(shape: readonly number[]): number {
 /** Converts a float32 or float16 tensor to float32 exactly. */
 export function asFloat32(tensor: Tensor): Float32Array<ArrayBuffer> {
   if (tensor.dtype === "float32") return tensor.data as Float32Array<ArrayBuffer>;
-  if (tensor.dtype !== "float16") throw new TensorError(`dtype ${tensor.dtype}: expected numbers with a point`);
+  if (tensor.dtype !== "float16") throw new TensorError(`dtype ${tensor.dtype}: expected floating-point numbers`);
   return Float32Array.from(tensor.data as Uint16Array, (bits) => {
     const [sign, exponent, fraction] = [bits & 0x8000 ? -1 : 1, (bits >> 10) & 31, bits & 0x3ff];
     if (exponent === 31) return fraction ? NaN : sign * Infinity;

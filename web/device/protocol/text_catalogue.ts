@@ -17,7 +17,7 @@ export class TextCatalogue {
   /** The sentence `key` with placeholders filled in. Throws RangeError for an unknown key or placeholder. */
   say(key: string, values: Readonly<Record<string, unknown>> = {}): string {
     const sentence = this.file[key];
-    if (typeof sentence !== "string") throw new RangeError(`prose: no sentence ${key}`);
+    if (typeof sentence !== "string") throw new RangeError(`text catalogue: no text ${key}`);
     return filled(sentence, values);
   }
 
@@ -33,7 +33,7 @@ export class TextCatalogue {
 
   private found(name: string): unknown {
     const table = this.file[name];
-    if (typeof table !== "object" || table === null) throw new RangeError(`prose: no table ${name}`);
+    if (typeof table !== "object" || table === null) throw new RangeError(`text catalogue: no table ${name}`);
     return table;
   }
 }
@@ -42,7 +42,7 @@ export class TextCatalogue {
 export function filled(sentence: string, values: Readonly<Record<string, unknown>>): string {
   return sentence.replace(ROOM, (found: string, name?: string, form = "") => {
     if (name === undefined) return found.slice(1);
-    if (!(name in values)) throw new RangeError(`prose: no ${name} for: ${sentence}`);
+    if (!(name in values)) throw new RangeError(`text catalogue: no value for ${name} in: ${sentence}`);
     return formatted(values[name], form);
   });
 }
@@ -50,7 +50,7 @@ export function filled(sentence: string, values: Readonly<Record<string, unknown
 function formatted(value: unknown, form: string): string {
   if (form === "") return typeof value === "number" ? pythonNumber(value) : String(value);
   const found = /^(,)?(?:\.(\d+))?([fg])?$/.exec(form);
-  if (!found || typeof value !== "number") throw new RangeError(`prose: no form ${form} for ${String(value)}`);
+  if (!found || typeof value !== "number") throw new RangeError(`text catalogue: unknown format ${form} for ${String(value)}`);
   const [, commas, digits, kind] = found;
   if (kind === "g") return brief(value, digits === undefined ? 6 : Number(digits));
   const places = digits === undefined ? (kind === "f" ? 6 : 0) : Number(digits);

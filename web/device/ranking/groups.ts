@@ -50,7 +50,7 @@ export async function readerVector(score: ScoreGraph, clicks: Vectors, features:
   return scaled(Float64Array.from(await usable(scores, new Float32Array(size), "the reader's vector")));
 }
 
-/** The centroid with the greatest inner product; the first of ties, so a zero vector's group is 0. */
+/** The centroid with the greatest inner product; ties go to the first, so a zero vector's group is 0. */
 export function nearestGroup(centroids: Vectors, vector: Float32Array): number {
   return bestFirst(products(centroids, vector))[0] ?? 0;
 }

@@ -17,7 +17,7 @@ async function done(order: Order): Promise<unknown> {
     return { loaded: last, inputs: graph.inputs, outputs: graph.outputs } satisfies LoadReply;
   }
   const graph = graphs.get(order.loaded);
-  if (!graph) throw new Error("this graph was released");
+  if (!graph) throw new Error("this graph has already been released");
   if (order.kind === "run") return graph.run(order.inputs);
   if (order.kind === "bind") return graph.bind(order.inputs);
   graphs.delete(order.loaded);

@@ -22,7 +22,7 @@ export class Graphs {
 
   /**
    * A graph with its parameters; extra weights are ignored. names: private parameters, which no release contains; one
-   * that isn't among the weights is zero, as for a reader whose device has learnt nothing yet. Throws GraphMismatch if
+   * that isn't among the weights is zero, as for a reader whose device has learned nothing yet. Throws GraphMismatch if
    * a release may not contain this graph (before ONNX Runtime sees it), if it can't be loaded, or if a declared
    * parameter is missing or has another shape.
    */
@@ -85,7 +85,7 @@ export class GraphSession {
   }
 
   /**
-   * Replaces zeros by what this reader's device has learnt. A value of another shape belongs to another architecture
+   * Replaces zeros by what this reader's device has learned. A value of another shape belongs to another architecture
    * and is ignored.
    */
   takePrivate(values: Readonly<Record<string, Tensor>>): void {
@@ -150,8 +150,8 @@ function unlessRefused<Found>(check: () => Found): Found {
 /**
  * The result of a release's graph on the reader's clicks, if it is finite and as long as `otherwise`; else `otherwise`.
  *
- * The server supplies the graph, and could make one that fails for certain clicks only. If a request follows, it must
- * follow in any case, so failures aren't propagated; this page's console reports them.
+ * The server supplies the graph, and could make one that fails for certain clicks only. Whether a request is sent must
+ * not depend on such a failure, so failures aren't propagated; this page's console reports them.
  */
 export async function usable(
   compute: () => Promise<Float32Array>,

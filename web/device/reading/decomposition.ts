@@ -14,7 +14,7 @@ const GRID_BITS = 40;
  * <sum of the channel's clicks, prototype> for every channel: scores [C][K]. labels [H]: the channel of each click.
  *
  * Inner products are rounded to a grid on which additions are exact, so the total over channels, from which a report is
- * made, doesn't depend on how a release has the clicks clustered. Throws RangeError for vectors that don't fit together
+ * made, doesn't depend on how a release clusters the clicks. Throws RangeError for vectors that don't fit together
  * or aren't finite.
  */
 export function onPrototypes(prototypes: Vectors, clicks: Vectors, labels: readonly number[]): number[][] {
@@ -48,8 +48,8 @@ export class RecallModel {
   ) {}
 
   /**
-   * g = MHSA(h): clicks [H, D], oldest first -> [H', D] for the newest H' = min(H, 50). If the release's graph gives no
-   * usable result, the clicks are their own contexts.
+   * g = MHSA(h): clicks [H, D], oldest first -> [H', D] for the newest H' = min(H, 50). If the release's graph returns
+   * no usable result, the clicks are their own contexts.
    */
   async contexts(clicks: Vectors): Promise<Vectors> {
     const kept = Math.min(clicks.rows, CLICKS_LIMIT);

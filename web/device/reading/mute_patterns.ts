@@ -7,7 +7,7 @@ import { UNSPACED_ANY, folded } from "../store/searches";
 export const PATTERN_KINDS = ["word", "phrase", "regex"] as const;
 export type PatternKind = (typeof PATTERN_KINDS)[number];
 export const PATTERN_CHARS = 200;
-/** Of longer texts only the beginning is looked at. */
+/** Only this many characters of a longer text are searched. */
 const TEXT_CHARS = 20_000;
 const REGEX_TEXT_CHARS = 4_000;
 const NODES_LIMIT = 400;
@@ -17,17 +17,17 @@ const STEPS_KEPT = 5_000;
 /** A pattern that can't be used; the message says why. */
 export class PatternRefused extends Error {}
 
-/** Tells whether a text, as `plain` writes it, matches. */
+/** Tells whether a text in the form that `plain` returns matches. */
 export type Matches = (text: string) => boolean;
 
-/** A text as patterns see it: folded, with single spaces. */
+/** A text in the form that patterns are matched against: folded, with single spaces. */
 export function plain(text: string): string {
   return folded([...text].slice(0, TEXT_CHARS).join("")).split(/\s+/u).filter(Boolean).join(" ");
 }
 
 /**
- * Returns what tells whether a plain text matches. word: the words stand in it as whole words. phrase: the characters
- * stand in it. Throws PatternRefused.
+ * Returns a function that tells whether a plain text matches. word: the text contains the words as whole words. phrase:
+ * the text contains the characters. Throws PatternRefused.
  */
 export function matcher(kind: PatternKind, pattern: string): Matches {
   if (!pattern.trim() || [...pattern].length > PATTERN_CHARS)
@@ -62,7 +62,7 @@ function has({ ranges, negated }: Chars, code: number): boolean {
   return ranges.some(([low, high]) => low <= code && code <= high) !== negated;
 }
 
-/** A state: reads a character, or passes on without one ('start' and 'end' only there). */
+/** A state: reads a character, or passes on without one ('start' and 'end' only at those places). */
 interface Node {
   readonly kind: "read" | "pass" | "start" | "end" | "match";
   readonly chars?: Chars;

@@ -5,10 +5,10 @@ import type { NewsCard } from "../protocol/news";
 import type { MuteRule, MuteRules, RuleField, RuleKind } from "../store/mute_rules";
 import { PatternRefused, matcher, plain, type Matches } from "./mute_patterns";
 
-/** Articles judged while the reader waits, within a second or two; the others follow in the background. */
+/** Articles checked while the reader waits, within a second or two; the others follow in the background. */
 const AT_ONCE = 20_000;
 
-/** Adds and removes rules, and keeps their judgement of every article up to date. */
+/** Adds and removes rules, and keeps track of which articles they hide. */
 export class Muting {
   private compiled: { rules: string; matches: readonly (readonly [MuteRule, Matches])[] } = { rules: "", matches: [] };
 
@@ -17,7 +17,7 @@ export class Muting {
     private readonly clock: Clock,
   ) {}
 
-  /** Stores a rule and applies it to everything here. Throws PatternRefused or TooManyRules. */
+  /** Stores a rule and applies it to all articles on this device. Throws PatternRefused or TooManyRules. */
   add(field: RuleField, kind: RuleKind, pattern: string): void {
     const text = pattern.split(/\s+/u).filter(Boolean).join(" ");
     matcher(kind, text);
@@ -25,7 +25,7 @@ export class Muting {
     this.catchUp(AT_ONCE);
   }
 
-  /** Deletes a rule and shows again what it alone hid; null if there is no such rule. */
+  /** Deletes a rule and shows the articles again that only this rule hid; null if there is no such rule. */
   remove(id: number): MuteRule | null {
     const gone = this.stored.delete(id);
     this.catchUp(AT_ONCE);
@@ -39,7 +39,7 @@ export class Muting {
     return this.stored.all().map((rule) => [rule, counts.get(rule.id) ?? 0] as const);
   }
 
-  /** Judges new and changed articles, at most about `limit`; returns how many. */
+  /** Applies the rules to new and changed articles, at most about `limit`; returns how many. */
   catchUp(limit = Infinity): number {
     let done = 0;
     while (done < limit) {

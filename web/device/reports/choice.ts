@@ -97,7 +97,7 @@ export class ReportChoice {
   }
 
   /**
-   * Returns the report to send now; null if mode, ceilings and release rule out any, whatever was read. Prefers the
+   * Returns the report to send now; null if mode, ceilings or release allow none, whatever was read. Prefers the
    * current report, then a new one, which may be charged; if none may be drawn now, the last one or a cover report.
    */
   due(models: ReleaseModels, clicks: Vectors, labels: readonly number[], watch: Stopwatch): ChosenReport | null {
@@ -172,9 +172,9 @@ export class ReportChoice {
 }
 
 /**
- * The report in use, ready to be sent again; null if another is due: the reader's mode makes none, enough new clicks,
- * or the window is over. carried: the codebook was carried over to another encoder; the end of the window doesn't cause
- * a new report then, since that would be charged without any new reading.
+ * The current report, ready to be sent again; null if another is due: if it is not of the reader's mode, there were
+ * enough new clicks, or the window is over. carried: the codebook was carried over to another encoder; the end of the
+ * window doesn't cause a new report then, since that would be charged without any new reading.
  */
 function memoised(
   memo: Memo,

@@ -16,9 +16,9 @@ import { CodeReporter, InterestReporter } from "./reporters";
 const LABELS = new TextCatalogue(labels);
 
 /**
- * Texts about a mode, filled in with its mechanism's figures. usual: the mechanism whose figures stand in while a
- * release offers none; a paragraph with figures needs one. rows: the content of a report, row by row. inASentence: a
- * report is one true number, or a set that hides one.
+ * Texts about a mode, with placeholders for its mechanism's figures. usual: the mechanism whose figures are shown while
+ * a release offers none; a paragraph with figures needs one. rows: the content of a report, row by row. inASentence: a
+ * report is one true number, or a set that contains the true one.
  */
 export class Label {
   private readonly texts: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ export class Label {
     return this.text("title", null);
   }
 
-  /** What no epsilon covers. */
+  /** What epsilon does not cover. */
   get uncovered(): string {
     return LABELS.say("uncovered");
   }
@@ -69,10 +69,16 @@ export class Label {
 const FEWEST_NEW_CLICKS = 3;
 
 /**
+<<<<<<< HEAD
  * label: texts for people. Of a mode in which this device reports (`reporting`): mechanism randomises, and reporter
  * makes the reports with it. finds: who finds articles beyond the default list: the server from a report, this device
  * in its copy of the pool ('here'), or nobody. chooses: for a mode that depends on the pool's size, selects mode and
  * list length.
+=======
+ * label: texts for people. If this device reports in this mode: mechanism randomises, and reporter uses it to make the
+ * reports. finds: who finds articles beyond the default list: the server from a report, this device in its copy of the
+ * pool ('here'), or nobody. chooses: for a mode that depends on the pool's size, selects mode and list length.
+>>>>>>> dd2a13f9 (web: word errors and docstrings in plain English)
  */
 export interface ReportMode {
   readonly label: Label;

@@ -16,7 +16,7 @@ export class ReportPolicy {
     private readonly release: () => ReleaseManifest | null,
   ) {}
 
-  /** The settings in force: the reader's, with a mode that stands for another one resolved. */
+  /** The reader's settings, with a mode that stands for another one replaced by it. */
   get settings(): PrivacySettings {
     return inForce(this.own(), this.choice());
   }
@@ -37,7 +37,7 @@ export class ReportPolicy {
     return ceilingsOf(this.own());
   }
 
-  /** The list length that the mode sets if nothing else is searched for, otherwise the one given. */
+  /** The list length chosen by the mode if the default list is the only one, otherwise the given one. */
   listLength(otherwise: number): number {
     const chosen = this.choice();
     const alone = chosen && MODES[chosen.mode as PrivacySettings["mode"]].finds === "nobody";
@@ -59,7 +59,7 @@ function choiceOf(settings: PrivacySettings, news: number | null, protocol: Reca
   return chooses && news !== null ? chooses(news, settings, protocol) : null;
 }
 
-/** The reader's settings with a choice applied: its mode, and no report costlier than it or the reader allows. */
+/** The reader's settings with a choice applied: its mode, and the lower of its epsilon and the reader's limit. */
 function inForce(settings: PrivacySettings, choice: ListChoice | null): PrivacySettings {
   if (!choice) return settings;
   const limit = choice.epsilon ? Math.min(settings.epsilon_per_report, choice.epsilon) : settings.epsilon_per_report;
@@ -67,8 +67,8 @@ function inForce(settings: PrivacySettings, choice: ListChoice | null): PrivacyS
 }
 
 /**
- * The mechanism of the reader's reports under a release; null if the mode makes none or the release can't serve it. The
- * release proposes codebooks and their epsilons; only those within `epsilon_per_report` are used.
+ * The reporter of the reader's mode under a release; null if the mode makes no reports or the release doesn't support
+ * it. The release proposes codebooks and their epsilons; only those within `epsilon_per_report` are used.
  */
 export function reporterOf(
   settings: PrivacySettings,

@@ -29,7 +29,7 @@ export class CodeReporter implements Reporter {
     this.meaning = { name: meant, mechanism: drawn, encoder, directions: sha256, gram: gram(prototypes) };
   }
 
-  /** The nearest prototype; UNKNOWN for a blank report, which is about no reader. */
+  /** The nearest prototype; UNKNOWN for a blank report, which says nothing about the reader. */
   value(reader: ReportInput | null): number {
     return reader ? nearest(this.prototypes.data, reader.vector) : UNKNOWN;
   }
@@ -57,7 +57,7 @@ export class InterestReporter extends CodeReporter {
     super(mechanism, codebook, prototypes, encoder, generation, "interest");
   }
 
-  /** The basic interest with the largest weight, of equal ones the first; UNKNOWN for a blank report. */
+  /** The basic interest with the largest weight, ties go to the first; UNKNOWN for a blank report. */
   override value(reader: ReportInput | null): number {
     if (!reader) return UNKNOWN;
     const weights = this.weights(reader, this.scores(reader));
@@ -75,7 +75,9 @@ export class InterestReporter extends CodeReporter {
     return onPrototypes(this.prototypes, clicks, labels);
   }
 
-  /** The weight of each basic interest [K]: the clusters' weights by quota, and the searches' with equal say. */
+  /**
+   * The weight of each basic interest [K]: the clusters' weights by quota, averaged with the weights of the searches.
+   */
   private weights({ clicks, searched }: ReportInput, scores: readonly (readonly number[])[]): number[] {
     const total = Array.from({ length: this.codebook.size }, (_, k) =>
       scores.reduce((sum, row) => sum + (row[k] as number), 0),

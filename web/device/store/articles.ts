@@ -14,7 +14,7 @@ export interface Source {
   readonly here: boolean;
 }
 
-/** What is read of a card to find the other reports of its event. */
+/** The fields of a card that are needed to find the other reports of its event. */
 export interface Reported {
   readonly story?: string | null;
   readonly publisher: string;
@@ -50,7 +50,7 @@ export class Articles {
     });
   }
 
-  /** For those of these articles without a card of their own: whose card lists them. */
+  /** The article whose card lists each of these articles, for those without their own card. */
   leads(newsIds: Iterable<string>): Map<string, string> {
     const sql = "SELECT id, lead FROM article WHERE lead IS NOT NULL AND id IN (SELECT value FROM json_each(?))";
     return new Map(this.database.rows<{ id: string; lead: string }>(sql, [listOf(newsIds)]).map(({ id, lead }) => [id, lead]));
@@ -71,7 +71,7 @@ export class Articles {
   }
 
   /**
-   * How many articles a week each publisher published lately, of those with any article here. Lately is four weeks, or
+   * How many articles a week each publisher with articles here has published recently. Counts the last four weeks, or
    * less if the oldest article here is younger, but at least one week. now: milliseconds since 1970.
    */
   aWeek(now: number): Map<string, number> {

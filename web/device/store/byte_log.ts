@@ -78,7 +78,7 @@ export class ByteLog {
           departure.epsilon,
         ],
       );
-      if (!kept) throw new Error("the byte log gave no line");
+      if (!kept) throw new Error("the byte log returned no line");
       if (++this.sincePrune >= PRUNE_EVERY) this.prune(departure.at);
       return kept.id;
     });

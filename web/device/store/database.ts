@@ -154,7 +154,7 @@ export class Database {
    * inside a quick transaction, whose end wouldn't wait for the disk.
    */
   transaction<R>(work: () => R): R {
-    if (this.quick) throw new Error("what must be on the disk can't be written inside a quick transaction");
+    if (this.quick) throw new Error("a write that must reach the disk can't be nested in a quick transaction");
     if (this.depth) return work();
     this.opened.exec("PRAGMA synchronous=FULL");
     try {
@@ -311,8 +311,8 @@ export class Database {
       const first = migrations[0]?.name ?? "none";
       if (applied.size > 0 && !applied.has(first))
         throw new StoreBroken(
-          "an Ownfeed before 0.2.0 wrote the store, which this one can't read, and it is unchanged. Delete this site's data in the " +
-            "browser to begin a new one, which knows nothing of what was read or spent",
+          "Ownfeed before 0.2.0 wrote this data, which this version can't read. Nothing was changed. Delete this site's data in the " +
+            "browser to start again; that also deletes the record of what was read and of the privacy budget spent",
         );
       const newer = [...applied].filter((name) => !known.has(name)).sort()[0];
       const newest = migrations.at(-1)?.name ?? "none";

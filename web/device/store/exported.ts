@@ -63,7 +63,7 @@ const float32: Form<Uint8Array<ArrayBuffer>> = {
 };
 
 const newsRow = record({ id: newsId, card: newsCard, words: long, shelved_at: us }, ({ id, card }) => {
-  if (card.id !== id) throw new WireError(`the card is of ${card.id}, the row of ${id}`);
+  if (card.id !== id) throw new WireError(`the card has the id ${card.id}, the row ${id}`);
 });
 
 const searchRow = record(
@@ -170,7 +170,7 @@ export function readExport(content: string, now: number): Exported {
     throw new ExportRefused("the file is not an Ownfeed export (it is not JSON)");
   }
   if ((document as { version?: unknown } | null)?.version !== VERSION)
-    throw new ExportRefused(`version: must be ${VERSION}; the file is of another version of Ownfeed, or none of its exports`);
+    throw new ExportRefused(`version: must be ${VERSION}; the file is from another version of Ownfeed, or not an Ownfeed export`);
   const exported = reading(() => whole.read(document));
   const given = new Map(exported.tables.preference.map((row) => [row.name, row.value]));
   const chosen = reading(() => inside(["preference"], () => choices.read(Object.fromEntries(given))));

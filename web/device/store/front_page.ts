@@ -31,10 +31,10 @@ type Holdable = FileSystemFileHandle & { createSyncAccessHandle(): Promise<Handl
  * The front page's file, held by the worker that owns the database.
  *
  * Formal guarantees: it begins with the SHA-256 of all that follows, so that a page of which a killed tab has written
- * only a part isn't read. When `wipe` returns, no byte of a page is in the file, and none is after a kill; nor after a
- * power cut, if it waits for the disk. The file is shortened only once the disk has zeros in place of all of it, so
- * that no block is returned to the file system with a page in it; `remove`, for files that can't be overwritten,
- * doesn't promise this.
+ * only a part isn't read. When `wipe` returns, the file contains no byte of a page, not even after a kill; and not
+ * after a power cut either if it waits for the disk. The file is shortened only once the disk has zeros in place of all
+ * of it, so that no block is returned to the file system with a page in it; `remove`, for files that can't be
+ * overwritten, doesn't promise this.
  */
 export class FrontPageFile {
   private handle: Handle | null = null;
@@ -112,7 +112,7 @@ export class FrontPageFile {
 }
 
 function write(handle: Handle, bytes: Uint8Array<ArrayBuffer>, at: number): void {
-  if (handle.write(bytes, { at }) !== bytes.length) throw new Error("the storage took a part of the front page");
+  if (handle.write(bytes, { at }) !== bytes.length) throw new Error("the storage accepted only part of the front page");
 }
 
 /** The page kept by this script's worker that its device would show now; null if there is none. */

@@ -21,7 +21,7 @@ export async function onceFree<T>(open: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whether this browser has opened a database here before, as far as the browser still has it. */
+/** Whether this browser still has a database that was opened here before. */
 export async function hasPrivateFile(): Promise<boolean> {
   try {
     await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER);

@@ -21,7 +21,7 @@ export interface MuteRule {
 /** Returns the id of the first rule that hides an article, given its card and its text ('' if it isn't here). */
 export type Judge = (card: NewsCard, body: string) => number | null;
 
-/** There are as many rules as can be. */
+/** The maximum number of rules is reached. */
 export class TooManyRules extends Error {}
 
 /** Rules by id, in the order in which they were made. */
@@ -32,11 +32,11 @@ export class MuteRules {
     return this.database.rows("SELECT id, field, kind, pattern FROM mute_rule ORDER BY id") as unknown as MuteRule[];
   }
 
-  /** Stores a rule and has every article judged again. Throws TooManyRules. */
+  /** Stores a rule; it is applied to every article. Throws TooManyRules. */
   put(field: RuleField, kind: RuleKind, pattern: string, at: number): void {
     this.database.transaction(() => {
       if (this.database.number("SELECT count(*) FROM mute_rule") >= RULES_LIMIT)
-        throw new TooManyRules(`${RULES_LIMIT} rules are the limit: remove one first`);
+        throw new TooManyRules(`at most ${RULES_LIMIT} rules are allowed: remove one first`);
       const insert = "INSERT INTO mute_rule (field, kind, pattern, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
       this.database.run(insert, [field, kind, pattern, toUs(at)]);
       this.database.run(
@@ -57,7 +57,7 @@ export class MuteRules {
     });
   }
 
-  /** Judges some articles that no rule was tried on yet; returns how many. */
+  /** Applies rules to some articles that were not checked yet; returns how many. */
   judge(judge: Judge): number {
     return this.database.quickTransaction(() => {
       const rows = this.database.rows<{ id: string; card: string | null; body: string; lead: string | null }>(

@@ -80,8 +80,8 @@ export class NewsStore {
    * Stores vectors [n, D] of articles in the store; skips other rows.
    *
    * ofClicked: whether clicked articles without a vector may get one, as when a new encoder's shards are pulled. An
-   * existing vector of a clicked article never changes: what the reader's value is computed from must not change
-   * because the server sends something else later.
+   * existing vector of a clicked article never changes: the input of the reader's true value must not change because
+   * the server later sends something else.
    */
   putVectors(ids: readonly string[], vectors: Vectors, encoder: string, { ofClicked = false } = {}): void {
     if (vectors.rows !== ids.length) throw new RangeError(`${vectors.rows} vectors for ${ids.length} ids`);
@@ -131,7 +131,8 @@ export class NewsStore {
 
   /**
    * Vectors by `encoder`, [n, D]; D is 0 if no id has one. A vector of another width than `width` counts as missing: it
-   * is from a release that gave this encoder other dimensions, and which articles those are must not show.
+   * comes from a release in which this encoder had other dimensions, and it must not be visible which articles have
+   * one.
    */
   vectors(ids: readonly string[], encoder: string): FoundVectors {
     const held = this.held(ids, encoder);
@@ -215,8 +216,8 @@ export class NewsStore {
 
   /**
    * Deletes articles stored before a time, with bodies and vectors; returns their number. Clicked articles, articles
-   * with reactions, and `keep` stay: history and training need them. So do the last that came of each publisher: its
-   * feed may publish once in months.
+   * with reactions, and `keep` stay: history and training need them. So do the latest articles of each publisher, since
+   * some publish only once in months.
    */
   prune(before: number, keep: Iterable<string> = []): number {
     return this.database.transaction(() => {

@@ -8,8 +8,8 @@ import { listOf } from "./news";
 import { CARD_WEIGHT, matchOf, MATCHED, type WordHit, type WordMatch, wordsOf, wordsOfCard } from "./searches";
 
 /**
- * Least number of articles whose texts are requested together: about 300 KB, and the one wanted can't be told from 99
- * others.
+ * Least number of articles whose texts are requested together: about 300 KB, and the wanted one can't be distinguished
+ * from 99 others.
  */
 export const BLOCK = 100;
 const WIDE = "SELECT value FROM json_each(?)";
@@ -97,7 +97,7 @@ export class PoolStore {
     });
   }
 
-  /** Deletes everything, when reader or release no longer use it. */
+  /** Deletes everything, when the reader's settings or the release no longer need it. */
   drop(): void {
     this.database.transaction(() => {
       this.database.run("DELETE FROM pool");
@@ -189,7 +189,7 @@ export class PoolIndex {
     return this.removeRows(days) || this.indexRows(days) > 0;
   }
 
-  /** All indexed cards with every word of `text`, in no order; a card in two days is returned twice. */
+  /** All indexed cards with every word of `text`, in no particular order; a card in two days is returned twice. */
   hits(text: string): WordHit[] {
     const query = matchOf(text);
     if (!query) return [];

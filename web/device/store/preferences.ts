@@ -9,7 +9,7 @@ export const PRIVACY_CHANGES = "privacy";
 export const TAKEN_OVER = "taken_over";
 /** Encoder and ids of the last answer to a report, and whether the report was blank. */
 export const LAST_ANSWER = "last_answer";
-/** False: publishers that publish rarely get no lift in the ranking. */
+/** False: stories of rare publishers are not ranked higher. */
 export const RARE_FIRST = "rare_first";
 /** Whether the reader hides publishers' pictures. */
 export const PICTURES_HIDDEN = "pictures_hidden";
@@ -39,8 +39,9 @@ export class Preferences {
 export type Parameters = Readonly<Record<string, Tensor>>;
 
 /**
- * Private parameters by model name. They outlive releases, but not the encoder in whose space they were learnt. Ranking
- * and training on this device read them; what leaves is made only from a `SharedUpdate`, which rejects them.
+ * Private parameters by model name. They are kept across releases, but not across a change of the encoder that they
+ * were trained with. Ranking and training on this device read them; what leaves is made only from a `SharedUpdate`,
+ * which rejects them.
  */
 export class PrivateParameters {
   constructor(private readonly database: Database) {}

@@ -8,7 +8,7 @@ const OPENED = 0;
 
 /**
  * The ids of read stories, each with the time at which it was first read. A click marks its story as read by a trigger,
- * and deleting it takes that back.
+ * and deleting the click undoes it.
  */
 export class ReadMarks {
   constructor(private readonly database: Database) {}
@@ -61,7 +61,7 @@ export class ReadMarks {
     return batch === OPENED ? 0 : this.database.number("SELECT count(*) FROM read_story WHERE batch = ?", [batch]);
   }
 
-  /** Adds rows of another device. Its marks get one number here, since theirs may be in use. */
+  /** Adds rows of another device. All its marks get one new number here, since their numbers may already be in use. */
   takeOver(rows: Iterable<{ readonly news_id: string; readonly at: number; readonly batch: number }>): void {
     const batch = this.nextBatch();
     for (const row of rows)

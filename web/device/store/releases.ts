@@ -140,7 +140,7 @@ export class InstalledReleases {
   pin(publicKey: Bytes, at: number): void {
     this.database.transaction(() => {
       const pinned = this.pinnedKey();
-      if (pinned && !sameBytes(pinned, publicKey)) throw new RangeError("another key is pinned already");
+      if (pinned && !sameBytes(pinned, publicKey)) throw new RangeError("another key is already pinned");
       this.database.run(
         `INSERT INTO pinned_key (only, public_key, pinned_at, first_key) VALUES (1, ?, ?, ?) ON CONFLICT DO NOTHING`,
         [publicKey, toUs(at), publicKey],

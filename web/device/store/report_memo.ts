@@ -52,7 +52,7 @@ export class ReportMemo {
     };
   }
 
-  /** Puts a new report in use. */
+  /** Stores a new report as the current one. */
   keep(memo: Memo): void {
     this.database.transaction(() =>
       this.database.run(
@@ -75,7 +75,7 @@ export class ReportMemo {
     );
   }
 
-  /** Takes the report out of use: the next one is drawn and charged. */
+  /** Drops the current report: the next one is drawn and charged. */
   clear(): void {
     this.database.transaction(() => this.database.run("DELETE FROM report_memo"));
   }

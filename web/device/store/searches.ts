@@ -82,7 +82,7 @@ export const MATCHED = `article.id AS id, iif(article.topic = '', '', json_array
 
 /**
  * Finds articles by words: every searched word of at least two letters must be a prefix of a word in the card or text.
- * The card weighs eight times as much as the text.
+ * The card has eight times the weight of the text.
  */
 export class SearchIndex {
   constructor(private readonly database: Database) {}
@@ -137,7 +137,7 @@ export class SearchIndex {
       .map((row) => row.id);
   }
 
-  /** All articles with every word of `text`, in no order. */
+  /** All articles with every word of `text`, in no particular order. */
   hits(text: string): WordHit[] {
     const query = matchOf(text);
     if (!query) return [];

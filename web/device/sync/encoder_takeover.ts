@@ -62,7 +62,7 @@ async function pullShard(
 /**
  * Gives the stored articles their vectors by the current release's encoder; needed only when the encoder changes. Which
  * shards are requested depends on the release and on those already pulled, never on what is in the store: every device
- * that meets a new encoder pulls all shards and discards what it doesn't need.
+ * that gets a new encoder pulls all shards and discards what it doesn't need.
  */
 export class VectorSync {
   constructor(

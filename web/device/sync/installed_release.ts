@@ -63,7 +63,7 @@ export class Release {
       const shapesOf = (all: Weights, before: readonly number[]): string =>
         [...all].map(([name, { shape }]) => `${name} ${[...before, ...shape].join()}`).sort().join("; ");
       if (shapesOf(found, []) !== shapesOf(shared, lead))
-        throw new ReleaseRefused(this.id, `groups of ${model}: their weights are not those of ${size} of it`);
+        throw new ReleaseRefused(this.id, `groups of ${model}: the weights are not those of ${size} groups of this model`);
       return found;
     };
     const centroids = (ref: BlobRef): Promise<Vectors> => this.rows(ref, "centroids", size, dimensions);
@@ -104,7 +104,7 @@ export class Release {
       [ranker, "ranker", NEEDED_OF_RANKER],
     ] as const) {
       const entry = this.entry(model);
-      if (entry.role !== role) throw new ReleaseRefused(this.id, `model ${model} is no ${role} model`);
+      if (entry.role !== role) throw new ReleaseRefused(this.id, `model ${model} is not a ${role} model`);
       for (const purpose of purposes) await this.tried(graphs, model, entry, purpose);
     }
     await this.checkParts(["recall", ranker]);
@@ -170,7 +170,7 @@ export class Release {
     try {
       const tensors = load(blob);
       for (const [name, tensor] of tensors) {
-        if (!NAME.test(name)) throw new TensorError(`'${name}' is no parameter name`);
+        if (!NAME.test(name)) throw new TensorError(`'${name}' is not a parameter name`);
         if (tensor.dtype !== "float32" || !finite(tensor.data as Float32Array))
           throw new TensorError(`${name} is not finite float32`);
       }

@@ -13,7 +13,7 @@ import { type RecallAnswer, recallAnswer } from "../protocol/recall";
 import type { ReleaseManifest } from "../protocol/releases";
 
 const POPULARITY_LIMIT_BYTES = 8 * 1024 * 1024;
-/** The backend has none, isn't ready for the release, or has moved on: what is here stays. */
+/** The backend has none, isn't ready for the release, or has moved on: the stored one stays. */
 const NOT_NOW: readonly number[] = [404, 409, 410, 503];
 
 /** The current manifest. Throws NoRelease before the first. */

@@ -9,16 +9,16 @@ import { contentHash } from "../protocol/primitives";
 import { etagOfBytes } from "./lists";
 
 const LIST_LIMIT_BYTES = 1024 * 1024;
-/** Of a backend whose list has just changed, or that is busy: the next poll continues. */
+/** Statuses of a backend that is busy or whose list has just changed: the next poll continues. */
 const NOT_NOW: readonly number[] = [404, 410, 503];
 
 /**
  * Keeps all pictures of the list up to date.
  *
  * Formal guarantees: what is requested is a function of the server's list, of what was pulled before, and of the
- * reader's one switch; neither clicks nor what a page shows enter it. Without the switch nothing is requested. The ETag
- * is computed here, from the list's bytes, so that the backend can't use it to mark this device; the list itself can,
- * like any that a device repeats (threat model, *What remains*).
+ * reader's switch for pictures; it doesn't depend on clicks or on what a page shows. Without the switch nothing is
+ * requested. The ETag is computed here, from the list's bytes, so that the backend can't use it to mark this device;
+ * the list itself can mark it, like everything that a device repeats (threat model, *What remains*).
  */
 export class PictureSync {
   constructor(
@@ -64,8 +64,8 @@ export class PictureSync {
     const look = { words, purpose: "sync", accept: "application/octet-stream", limitBytes: Math.max(1, size_bytes) };
     const { body } = await this.client.get(`/v1/blobs/${sha256}`, look);
     const refuse = (why: string) => new AnswerMalformed("pictures", `shard ${sha256.slice(0, 12)}: ${why}`);
-    if (body.length !== size_bytes) throw refuse(`${body.length} bytes, declared were ${size_bytes}`);
-    if ((await contentHash(body)) !== sha256) throw refuse("its hash is not the declared one");
+    if (body.length !== size_bytes) throw refuse(`${body.length} bytes instead of the declared ${size_bytes}`);
+    if ((await contentHash(body)) !== sha256) throw refuse("its hash differs from the declared one");
     try {
       this.store.put(shard, unpackPictures(body, shard.count));
     } catch (broken) {

@@ -64,7 +64,7 @@ export async function checkedBlob(content: Bytes, ref: BlobRef, release: string)
   if (content.length !== ref.size_bytes)
     throw new ReleaseRefused(release, `${name} has ${content.length} bytes, declared ${ref.size_bytes}`);
   if ((await contentHash(content)) !== ref.sha256)
-    throw new ReleaseRefused(release, `${name}: its hash is not the declared one`);
+    throw new ReleaseRefused(release, `${name}: its hash differs from the declared one`);
   return content;
 }
 

@@ -95,7 +95,7 @@ export async function requireSuccessor(
   if (msOf(manifest.created_at) < Math.min(msOf(current.manifest.created_at), now))
     throw new ReleaseRefused(name, `its date is before that of ${current.manifest.release}`);
   const kept = store.chained();
-  if (!kept) throw new Error("a release is put in use together with its place in the chain");
+  if (!kept) throw new Error("a release must be installed together with its place in the chain");
   let head: string | null = kept.head;
   if (number > kept.number + 1) {
     const between = (await chainSince(client, kept, number)).filter((each) => {
@@ -105,7 +105,7 @@ export async function requireSuccessor(
     head = await headAfter(head, between, primitives);
   }
   if (manifest.chain === head) return;
-  const why = `the releases before it are others than those that this device was shown up to r${kept.number}`;
+  const why = `the releases before it differ from those this device was shown up to r${kept.number}`;
   throw new ReleaseForked(name, why);
 }
 
@@ -158,7 +158,7 @@ const RELEASE_LIMIT_BYTES = 256 * 1024 * 1024;
  * with each new release, the current one is looked up in the list of releases that every device gets.
  *
  * Requests depend only on which release and blobs are here. The ETag sent is the current release's number modulo 16, so
- * that it can't mark the device; once an hour none is sent, as a release 16 ahead has the same.
+ * that it can't mark the device; once an hour none is sent, because a release 16 ahead has the same ETag.
  */
 export class ReleaseSync {
   private askedWholeAt: number | null = null;

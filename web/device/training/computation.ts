@@ -99,24 +99,27 @@ export class ComputationFactory {
     return drawsFrom(this.source);
   }
 
-  /** A model's private parameters, as learnt here. */
+  /** A model's private parameters, as learned here. */
   ownOf(release: TrainingRelease, model: string): Params {
     return paramsOf(Object.entries(this.own.get(model, release.manifest.encoder)));
   }
 
-  /** Fetches a material. Throws NotEligible, which declines the round, if it isn't available for any reason. */
+  /**
+   * Fetches a data item of the round. Throws NotEligible, which declines the round, if it isn't available for any
+   * reason.
+   */
   private async material(manifest: RoundManifest, name: string): Promise<Bytes> {
     const sizeBytes = [...manifest.materials.values()].reduce((all, ref) => all + ref.size_bytes, 0);
     if (sizeBytes > MATERIALS_LIMIT_BYTES)
-      throw new NotEligible(`its materials have ${sizeBytes} bytes, the limit is ${MATERIALS_LIMIT_BYTES}.`);
+      throw new NotEligible(`its data have ${sizeBytes} bytes, the limit is ${MATERIALS_LIMIT_BYTES}.`);
     const ref = manifest.materials.get(name);
-    if (!ref) throw new NotEligible(`the round brings no '${name}'.`);
+    if (!ref) throw new NotEligible(`the round includes no '${name}'.`);
     try {
       return await this.materials(ref);
     } catch (trouble) {
       const known = [BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused];
       if (known.some((kind) => trouble instanceof kind))
-        throw new NotEligible(`'${name}' of the round can't be had: ${(trouble as Error).message}`);
+        throw new NotEligible(`'${name}' of the round can't be downloaded: ${(trouble as Error).message}`);
       throw trouble;
     }
   }
@@ -124,7 +127,7 @@ export class ComputationFactory {
 
 /**
  * One round's task on one release: the form of its update, and the update. The form depends only on release and round:
- * nothing about the reader is read before `update`, which starts when the device has its place.
+ * nothing about the reader is read before `update`, which starts when the device has joined.
  */
 export class Computation {
   private marks: ReadingMark[] = [];
@@ -137,7 +140,7 @@ export class Computation {
     private readonly task: LocalTask,
     private readonly params: Params,
     private readonly loaded: readonly BoundGraph[],
-    /** How far exchanging one click moves the update; null: as far as exchanging everything. */
+    /** How far replacing one click by another moves the update; null: as far as replacing everything. */
     readonly oneClick: OneClick | null,
   ) {}
 
@@ -159,12 +162,12 @@ export class Computation {
   /**
    * The task's update, without what stays private; `nothing` if it can't be computed.
    *
-   * Graphs, weights, vectors and materials are the server's, and could be made so that the computation fails, gives
-   * non-finite values, or other tensors than declared, for certain clicks only. None of this shows in what is sent or
-   * charged: such a device contributes zeros, in the same form, with the same noise, at the same cost. So does one
-   * whose reader has too few clicks, or none usable for training; and one all of whose clicks are held out, or none of
-   * them if the task is about these. The time of sending doesn't depend on the computing time (`DueUpdates`). `paid`
-   * throws NotEligible, so that nothing is charged, if clicks were deleted or muted since they were gathered.
+   * Graphs, weights, vectors and the round's data come from the server, which could choose them so that the computation
+   * fails, gives non-finite values, or other tensors than declared, for certain clicks only. None of this is visible in
+   * what is sent or charged: such a device contributes zeros, in the same form, with the same noise, at the same cost.
+   * So does one whose reader has too few clicks, or none that can be used for the task. The time of sending doesn't
+   * depend on the computing time (`DueUpdates`). `paid` throws NotEligible, so that nothing is charged, if clicks were
+   * deleted or muted since they were gathered.
    */
   async update(): Promise<ComputedUpdate> {
     const { factory, kind } = this;
@@ -219,7 +222,7 @@ export class Computation {
         .sort()
         .join("; ");
     if (shapesOf(shared.tensors) !== shapesOf(like.tensors))
-      throw new RangeError(`task ${this.given.manifest.task}: computed ${shapesOf(shared.tensors)}, which it did not say`);
+      throw new RangeError(`task ${this.given.manifest.task}: computed ${shapesOf(shared.tensors)}, which differs from what it declared`);
     for (const [name, { values }] of update.tensors)
       if (!values.every(Number.isFinite)) throw new RangeError(`tensor ${name}: has values that are not finite`);
     return [shared, own];

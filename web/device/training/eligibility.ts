@@ -36,7 +36,7 @@ export class ReaderConsent {
     };
   }
 
-  /** Whether the reader allows such a task, ignoring a pause. */
+  /** Whether the reader allows this task, ignoring a pause. */
   switchedOn(task: string): boolean {
     return switchedOn(this.privacy(), this.tasks.get(task)?.channel ?? "training");
   }
@@ -53,9 +53,9 @@ const LONGEST_ROUND_MS = 8 * 86_400_000;
 export type TaskChannel = "training" | "counts";
 
 /**
- * What is known before any request: whether to look for a round at all. Depends on settings and the ledger only, since
- * who takes a place when would reveal what the reader does. switchedOn and epsilonLeft are for training; counting and
- * countsLeft for private counts.
+ * What is known before any request: whether to look for a round at all. Depends on settings and the ledger only:
+ * otherwise the time at which a device joins would reveal what the reader does. switchedOn and epsilonLeft are for
+ * training; counting and countsLeft for private counts.
  */
 export interface Readiness {
   readonly switchedOn: boolean;
@@ -73,8 +73,8 @@ export function mayCount(readiness: Readiness): boolean {
 
 /**
  * What this device checks an offer against. trainable: the models it can run the offered task on, null for a task
- * without a model. shapes: of the update it would compute. channel: the ledger's channel that pays, with epsilonLeft in
- * it. alone: the cost of all noisy sums so far if every other member was fake.
+ * without a model. shapes: of the update it would compute. channel: the ledger's channel that is charged, with
+ * epsilonLeft in it. alone: the cost of all noisy sums so far if every other member was fake.
  */
 export interface Terms {
   readonly privacy: PrivacySettings;
@@ -108,7 +108,7 @@ export function checkTask(readiness: Readiness, channel: TaskChannel): void {
     throw new NotEligible("today's limit for counts is reached, or set to 0.", "spent");
 }
 
-/** Whether the reader allows what this channel of the ledger pays for. */
+/** Whether the reader allows the kind of task that this ledger channel is for. */
 export function switchedOn(privacy: PrivacySettings, channel: TaskChannel): boolean {
   return channel === "counts" ? privacy.counting : privacy.training;
 }
@@ -133,7 +133,7 @@ export function checkOffer(manifest: RoundManifest, terms: Terms): void {
   if (terms.trainable !== null && !terms.trainable.includes(manifest.model ?? ""))
     throw new NotEligible(`the release has no gradient of '${manifest.model}' for '${manifest.task}'.`);
   if (shapesText(manifest.shapes) !== shapesText(terms.shapes))
-    throw new NotEligible(`the round asks for tensors that differ from those that '${manifest.task}' computes.`);
+    throw new NotEligible(`the round requests other tensors than '${manifest.task}' computes.`);
   const closesAt = milliseconds(manifest.closes_at);
   if (closesAt <= terms.now) throw new NotEligible("the round has closed.", "late");
   if (closesAt > terms.now + LONGEST_ROUND_MS)

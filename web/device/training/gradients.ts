@@ -113,7 +113,7 @@ export function gradientsOf(graph: BoundGraph): GradientFn {
   return async (params, batch) => {
     const outputs = await graph.run(params, batch);
     const loss = outputs.get(LOSS)?.values[0];
-    if (loss === undefined) throw new RangeError("gradients: the graph gives no loss");
+    if (loss === undefined) throw new RangeError("gradients: the graph returns no loss");
     return { loss, tensors: new Map([...outputs].filter(([name]) => name.startsWith(GRADIENT_PREFIX))) };
   };
 }

@@ -52,8 +52,8 @@ export interface RoundWork {
  * idle: nothing to do, or not eligible; declined: this device refused an offer; waiting: the secure sum's stage
  * isn't closed; uploaded: everything is sent; failed: the server refused it; not needed: the round was complete
  * before. why: a sentence. againSec: the mean pause before the next step, if not the usual one; notBeforeSec: the
- * least pause, as the server asks. hindrances: codes of the reasons for single rounds, by round; hindrance: the code
- * of `why`, for all other rounds. Neither leaves the device.
+ * minimum pause, as requested by the server. hindrances: codes of the reasons for single rounds, by round; hindrance:
+ * the code of `why`, for all other rounds. Neither leaves the device.
  */
 export interface Outcome {
   readonly state: "idle" | "declined" | "waiting" | "uploaded" | "failed" | "not needed";
@@ -71,8 +71,8 @@ export function outcome(state: Outcome["state"], why: string | null, more: Parti
 
 /**
  * Takes part in a round: of several current ones, the oldest that accepts this device and whose task this program
- * supports; "waiting" once it has joined. Of the reader, only settings and ledger decide whether and when a place is
- * requested. The check-in contains what this program supports, and the round.
+ * supports; "waiting" once it has joined. Only settings and ledger decide whether and when it checks in. The check-in
+ * contains the tasks of this program and the round.
  */
 export async function participate(work: RoundWork, readiness: Readiness, tasks: Tasks): Promise<Outcome> {
   let rounds: readonly RoundStatus[];
@@ -109,7 +109,7 @@ export async function participate(work: RoundWork, readiness: Readiness, tasks: 
   return outcome("idle", whyNot[0] ?? WORDS.say("no_round"), { hindrances });
 }
 
-/** Asks for a place in this round, and joins it if the offer is acceptable. */
+/** Checks in to this round, and joins it if the offer is acceptable. */
 async function takePlace(work: RoundWork, status: RoundStatus, tasks: Tasks): Promise<Outcome> {
   // For a round that reads no release, the round's own is repeated, the same from every device: whatever a server
   // puts there, no check-in reveals which release this device has.

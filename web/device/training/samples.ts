@@ -178,7 +178,7 @@ export class ReaderSamples implements SampleSource {
    * from `others`. If there are more than `limit` clicks, a random subset is used.
    */
   draw({ negatives, limit, features = [] }: Wanted, draws: Draws): Samples {
-    if (!this.positives.length) throw new RangeError("samples: the reader has no click with a history before it");
+    if (!this.positives.length) throw new RangeError("samples: the reader has no click with an earlier click as its history");
     const chosen = permutation(draws, this.positives.length)
       .slice(0, limit)
       .map((place) => this.positives[place] as Positive);
@@ -214,7 +214,7 @@ export class ReaderSamples implements SampleSource {
 
   private vector(newsId: string): Float32Array {
     const found = this.data.vectors.get(newsId);
-    if (!found) throw new RangeError(`samples: no vector of ${newsId}`);
+    if (!found) throw new RangeError(`samples: no vector for ${newsId}`);
     return found;
   }
 
@@ -273,8 +273,8 @@ export const NOBODYS_READING: TaskReading = {
 /** The reader's feeds, clicks and article vectors, read during a round. */
 export class StoredSamples {
   /**
-   * vectors: by id, by an encoder, where this device has them. counted: what was contributed to private counts. muted:
-   * clicked articles of muted interests, which are excluded from training.
+   * vectors: returns vectors by id, for an encoder, as far as this device has them. counted: what was contributed to
+   * private counts. muted: clicked articles of muted interests, which are excluded from training.
    */
   constructor(
     private readonly clicks: ClicksRead,

@@ -64,7 +64,7 @@ export class SecAggClient {
   /** Creates keys for a round and stores them before any leaves. Throws RoundTakenOver if the round has keys. */
   begin(offer: RoundOffer, signed: SignedOffer): void {
     const { terms, round } = offer.manifest;
-    if (terms === null) throw new RangeError(`${round} is no secure sum`);
+    if (terms === null) throw new RangeError(`${round} is not a secure sum`);
     const state = sumState.write(beginSum(terms, this.needs.noise));
     this.needs.database.transaction(() => {
       this.parts.begin({ round, offer: signedOffer.write(signed), state, payload: null, sent: false }, this.now());

@@ -107,7 +107,7 @@ export class Trainer implements RoundWork {
     }
   }
 
-  /** Whether to look for another round beside a sum with this outcome. */
+  /** Whether to poll for another round beside a sum with this outcome. */
   looksBeside(summed: Outcome): boolean {
     return summed.state === "waiting" && this.mayLookAgain();
   }
@@ -137,7 +137,7 @@ export class Trainer implements RoundWork {
 
   /**
    * Drops what is paid for and hasn't arrived, since the reader has deleted something that it may be based on. It isn't
-   * replaced: a second drawing under one charge would differ by what was deleted, and reveal it.
+   * replaced: a second draw under the same charge would reveal what was deleted, by the difference.
    */
   forgetUnsent(): void {
     this.summing.forgetUnsent();
@@ -224,7 +224,7 @@ export class Trainer implements RoundWork {
 
   /** See `RoundWork`. */
   async join(offer: RoundOffer): Promise<void> {
-    if (this.offered === null) throw new RangeError("an offer is joined in the step that brought it");
+    if (this.offered === null) throw new RangeError("an offer must be joined in the step that received it");
     this.summing.begin(offer, this.offered);
     await this.dueUpdate(offer);
   }

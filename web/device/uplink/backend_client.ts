@@ -138,7 +138,7 @@ export class Uplink {
       throw new AnswerMalformed("recall", why);
     }
     if (found.candidates.length > limit)
-      throw new AnswerMalformed("recall", `${found.candidates.length} candidates, asked were ${limit}`);
+      throw new AnswerMalformed("recall", `${found.candidates.length} candidates, at most ${limit} were requested`);
     return [found, parseServerTiming(answer.headers.get("server-timing") ?? "")];
   }
 
@@ -149,7 +149,7 @@ export class Uplink {
     const found = parsed(bodiesAnswer, answer.body, "bodies");
     const asked = new Set(sealed.message.ids);
     const unasked = found.bodies.map((body) => body.id).filter((id) => !asked.has(id)).sort()[0];
-    if (unasked !== undefined) throw new AnswerMalformed("bodies", `${unasked} was not asked for`);
+    if (unasked !== undefined) throw new AnswerMalformed("bodies", `${unasked} was not requested`);
     return found;
   }
 

@@ -68,8 +68,8 @@ export interface Delivery {
  *
  * This device sets what the Python one sets: method, path, Accept, the protocol's version, a body's Content-Type,
  * If-None-Match. The browser adds its own headers, which the log can't see; the page that shows the log says so. A body
- * is sent only sealed. Errors: BackendUnreachable, BackendRefused (also for an answer in another protocol version),
- * AnswerMalformed; and the store's error if the log can't be written, in which case nothing was sent.
+ * is sent only if it is sealed. Errors: BackendUnreachable, BackendRefused (also for an answer in another protocol
+ * version), AnswerMalformed; and the store's error if the log can't be written, in which case nothing was sent.
  */
 export class HttpClient {
   constructor(

@@ -20,7 +20,7 @@ export interface ExploreSection {
 }
 
 /**
- * The default list by section, sections with most stories first, each ordered by editorial weight plus recency.
+ * The default list by section, sections with the most stories first, each ordered by editorial weight plus recency.
  *
  * Leaves out blocked topics and publishers and what a mute rule hides. A blocked section stays, marked, so that it can
  * be unblocked. now: milliseconds since 1970.

@@ -37,7 +37,7 @@ export interface StatusView {
 
 /** Relative tolerance of the ceiling, as in the ledger. */
 const ROUNDING = 1e-9;
-/** Above this epsilon, a report's bound is described as no promise. */
+/** Above this epsilon, a report is described as too costly to protect the reader. */
 export const PROMISE_UP_TO = 10;
 
 /** The state of reports as a colour and a sentence. price: of one new report; null if none can be made. */

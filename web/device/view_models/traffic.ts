@@ -195,12 +195,12 @@ function entryOf(row: Row): TrafficEntry {
   };
 }
 
-/** Preference kept by an erase: its time, and what had left that day without a charge. */
+/** Preference kept by an erase: its time, and what had been sent that day without a charge. */
 export const LEFT_BEFORE_ERASE = "left_before_erase";
 /** States of a part in a round for which something was sent. */
 const SENT: readonly string[] = ["summing", "uploaded", "applied"];
 
-/** How often something left today without a charge, up to `at` (milliseconds since 1970). */
+/** How many messages were sent today without a charge, up to `at` (milliseconds since 1970). */
 export interface LeftSoFar {
   readonly at: number;
   readonly again: number;

@@ -14,7 +14,7 @@ export const RHO_ALONE = "rho_alone";
  */
 const ROUNDED = 1.5;
 
-/** The effect on an update of exchanging one click, with its display: it moves by `distance` in L2. */
+/** The effect on an update of replacing one click, with its display, by another: it moves by `distance` in L2. */
 export interface OneClick {
   readonly distance: number;
   /** At most this many coordinates are nonzero before or after. */
@@ -37,7 +37,9 @@ export interface SumPrices {
   readonly oneClickAlone: number;
 }
 
-/** The same for the fixed-point vector: scaling into a ball doesn't increase distances, rounding may. */
+/**
+ * The distance in steps of the fixed-point vector: scaling into a ball doesn't increase distances, but rounding may.
+ */
 export function clickSteps(click: OneClick, step: number): number {
   return click.distance / step + ROUNDED * Math.sqrt(click.coordinates);
 }
@@ -46,8 +48,8 @@ export function clickSteps(click: OneClick, step: number): number {
  * Returns the cost of a noisy sum; `protection.delta`, which the server chose, isn't used.
  *
  * survivors: the fewest with whom it may be opened. coordinates: length of a device's vector. delta: the device's own.
- * oneClickSteps: the most by which exchanging one click moves the vector; null: as far as exchanging everything. Throws
- * RangeError for a sum without noise.
+ * oneClickSteps: the largest change of the vector when one click is replaced; null: the same as when everything is
+ * replaced. Throws RangeError for a sum without noise.
  */
 export function sumPrices(
   protection: SecureSum,
@@ -56,7 +58,7 @@ export function sumPrices(
   delta: number,
   oneClickSteps: number | null = null,
 ): SumPrices {
-  if (!protection.sigma) throw new RangeError("sigma: a sum without noise has no price");
+  if (!protection.sigma) throw new RangeError("sigma: a sum without noise has no finite cost");
   const reach = reachSteps(protection);
   const near = oneClickSteps === null ? reach : Math.min(oneClickSteps, reach);
   const price = (steps: number, contributors: number): number =>

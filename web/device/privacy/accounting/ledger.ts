@@ -22,12 +22,12 @@ export interface ChargeStore {
 }
 
 /**
- * The account of everything that leaves: three channels, each with pure-epsilon ceilings for a UTC day and for life.
+ * The account of everything that leaves: three channels, each with daily (UTC) and lifetime ceilings in pure epsilon.
  *
  * The charges of a channel on one UTC day, and over the device's life, never exceed its ceilings (by more than one part
  * in 10^9); noisy sums together never cost more than the ceilings of sums in which no other device is real. Charges add
- * up (basic composition). The ledger trusts each mechanism's stated cost. While `open` says that the spending before
- * this ledger is unknown, every charge is refused and nothing is left in any channel.
+ * up (basic composition). The ledger trusts each mechanism's stated cost. While `open` returns true, the spending
+ * before this ledger is unknown: every charge is refused, and no budget is left in any channel.
  */
 export class Ledger {
   private ended = false;
@@ -43,7 +43,7 @@ export class Ledger {
     private readonly open: () => boolean = () => false,
   ) {}
 
-  /** Whether all charges are refused until the reader has said what was here before. */
+  /** Whether all charges are refused until the reader has answered whether there was earlier use. */
   get isOpen(): boolean {
     return this.ended || this.open();
   }

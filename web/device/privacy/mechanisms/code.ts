@@ -6,7 +6,7 @@ import { randomisedResponse, rational, type NoiseSource } from "../exact_sampler
 /**
  * Sends a reader's code y in 0 .. K - 1 as itself with probability e^eps / (e^eps + K - 1), else as another.
  *
- * eps-local differential privacy of one drawn code, exactly; a code drawn before must be sent again as drawn. Not
+ * eps-local differential privacy of one drawn code, exactly; a code drawn before must be sent again unchanged. Not
  * covered: when and how often a report changes, that a device sends requests at all, and its address.
  */
 export class RandomisedCode {
@@ -51,7 +51,7 @@ export function affordable(protocol: RecallProtocol, epsilonLimit: number): Code
 }
 
 /**
- * argmax_k <prototype_k, u>; the first of ties. prototypes [K, D] in rows, user [D]. Inner products are summed in
+ * argmax_k <prototype_k, u>; ties go to the first. prototypes [K, D] in rows, user [D]. Inner products are summed in
  * doubles, in float32 on the Python device: two prototypes within that rounding may swap.
  *
  * Throws RangeError for another shape, or a user vector that isn't finite.

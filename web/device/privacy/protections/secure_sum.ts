@@ -23,11 +23,11 @@ const SLACK = 1e-6;
 /**
  * The device's side of `secure_sum`.
  *
- * With sigma > 0 the opened sum is (epsilon, delta)-differentially private for exchanging all of this reader's data,
- * with the noise of `cohort_minimum` survivors none of whom reveals its share to the server. Whoever else is real, the
- * vector is never revealed with less than this device's own share of noise, whose cost is in the charge too. Both costs
- * are at the reader's own delta: the delta that the server proposes isn't used. Without noise no epsilon bounds what
- * the sum reveals, and the charge is 0.
+ * With sigma > 0 the opened sum is (epsilon, delta)-differentially private for replacing all of this reader's data,
+ * with the noise of `cohort_minimum` survivors none of whom reveals its share to the server. Even if no other device is
+ * real, the vector is never revealed with less than this device's own share of noise, whose cost is in the charge too.
+ * Both costs are at the reader's own delta: the delta that the server proposes isn't used. Without noise no epsilon
+ * bounds what the sum reveals, and the charge is 0.
  */
 export class SecureSumProtection implements DeviceProtection {
   constructor(private readonly protection: SecureSum) {}
@@ -57,7 +57,7 @@ export class SecureSumProtection implements DeviceProtection {
 
   /**
    * Checks only the reader's limits for one sum, which may have changed since it was paid for; the ceilings for all
-   * sums were settled then. The task isn't asked how far one click moves its vector: that ceiling was checked when it
+   * sums were settled then. How far one click moves the vector isn't checked again: that ceiling was checked when it
    * was paid for.
    */
   checkAgain(manifest: RoundManifest, privacy: PrivacySettings): void {
@@ -94,7 +94,7 @@ export class SecureSumProtection implements DeviceProtection {
     const prices = this.priced(terms, layout.coordinates, delta, oneClick);
     if (!possible(prices))
       throw new RangeError(
-        `sigma: noise of ${protection.sigma} comes to epsilon ${brief(prices.epsilon)}, alone ${brief(prices.alone)}`,
+        `sigma: noise of ${protection.sigma} costs epsilon ${brief(prices.epsilon)}, or ${brief(prices.alone)} if all other devices are fake`,
       );
     const costing = { parameters: { ...parameters, ...parametersOf(prices) }, epsilon: prices.epsilon, delta };
     return { vector: this.noisy(layout, flat, terms, noise), charge: { ...charge, ...costing, subject }, paid };
@@ -133,7 +133,7 @@ export class SecureSumProtection implements DeviceProtection {
     const prices = this.priced(given(manifest), coordinates, delta, oneClick);
     if (!possible(prices))
       throw new ProtectionTooWeak(
-        `the noise in its sum comes to epsilon ${brief(prices.epsilon)} at delta ${brief(delta)}, and to ` +
+        `the noise in its sum costs epsilon ${brief(prices.epsilon)} at delta ${brief(delta)}, or ` +
           `${brief(prices.alone)} if no other device is real; a sum with noise costs more than 0 and less than infinity.`,
       );
     for (const [what, price, ceiling] of ceilings(prices, privacy, oneClick))
@@ -148,7 +148,7 @@ export class SecureSumProtection implements DeviceProtection {
     const terms = given(manifest);
     if (terms.cohort_minimum < privacy.smallest_sum)
       throw new ProtectionTooWeak(
-        `the sum may be opened with ${terms.cohort_minimum} devices in it; at least ${privacy.smallest_sum} are asked for.`,
+        `the sum may be opened with ${terms.cohort_minimum} devices in it; the settings require at least ${privacy.smallest_sum}.`,
       );
     const noisy = this.protection.sigma > 0;
     if (terms.mode !== "active" && !(noisy && privacy.secure_sum_mode === "semi_honest")) {
@@ -171,8 +171,8 @@ export class SecureSumProtection implements DeviceProtection {
 }
 
 /**
- * What is priced, as text; its cost; and the most that the reader allows. A click without a proven bound may weigh as
- * much as all data, and is held to that ceiling.
+ * What is charged, as text; its cost; and the most that the reader allows. A click without a proven bound may have as
+ * much effect as all data, and is compared with that ceiling.
  */
 function ceilings(
   prices: SumPrices,
@@ -194,7 +194,7 @@ function given(manifest: RoundManifest): SumTerms {
 }
 
 /**
- * Scales an update down to `norm` if it is longer: exchanging all of a reader's data then moves it by at most 2 norm in
+ * Scales an update down to `norm` if it is longer: replacing all of a reader's data then moves it by at most 2 norm in
  * L2. Throws RangeError for NaN or infinity: nothing is released.
  */
 export function clipNorm(update: SharedUpdate, norm: number): SharedUpdate {

@@ -29,7 +29,7 @@ import { TextCatalogue } from "../../protocol/text_catalogue";
 import type { Bytes, Form } from "../../protocol/forms";
 import { digest, free, OCTETS, Sealed } from "../sealed";
 
-/** What must hold for a sum's members. */
+/** The conditions that a sum's members must meet. */
 export interface RosterRules {
   /** Verification keys, in hex, of all devices that may be members; null without such a list. */
   readonly directory: ReadonlySet<string> | null;
@@ -46,17 +46,17 @@ export async function checkRoster(
   primitives: Primitives,
 ): Promise<void> {
   const holders = received.members.length;
-  if (received.round !== terms.round) throw new SecaggError(`the roster is of ${received.round}`);
+  if (received.round !== terms.round) throw new SecaggError(`the roster is for ${received.round}`);
   if (!(terms.cohort_minimum <= received.cohort && received.cohort <= terms.cohort))
     throw new SecaggError(`${received.cohort} members, the terms say ${terms.cohort_minimum} to ${terms.cohort}`);
   const due = terms.graph === "sparse" ? chooseNeighbourhood(received.cohort) : null;
   const wanted = due === null ? received.cohort : due.degree + 1;
   if (holders !== wanted)
-    throw new SecaggError(`the roster names ${holders} members, of a cohort of ${received.cohort} it must be ${wanted}`);
+    throw new SecaggError(`the roster names ${holders} members; with a cohort of ${received.cohort} there must be ${wanted}`);
   const last = received.members.at(-1)?.member ?? 0;
   if (last > received.cohort) throw new SecaggError(`member ${last} is beyond a cohort of ${received.cohort}`);
   if (holders < rules.smallest)
-    throw new SecaggError(`the roster names ${holders} members, at least ${rules.smallest} are asked for`);
+    throw new SecaggError(`the roster names ${holders} members; this device requires at least ${rules.smallest}`);
   const least = due === null ? Math.max(2, requiredThreshold(terms, holders)) : due.threshold;
   const most = due === null ? holders : due.threshold;
   if (!(least <= received.threshold && received.threshold <= most))
@@ -82,11 +82,11 @@ export function checkSharers(
   sharers: Sharers,
 ): void {
   if (!sharers.members.includes(received.me))
-    throw new SecaggError("the server has left this device out: it has complained of another, or another of it");
+    throw new SecaggError("the server left this device out, because of a complaint by or about this device");
   const known = new Set(held.map((one) => one.member));
   const unknown = sharers.members.find((member) => !known.has(member));
   if (unknown !== undefined)
-    throw new SecaggError(`member ${unknown} is to be in the sum, and this device holds no share of its keys`);
+    throw new SecaggError(`member ${unknown} is listed in the sum, but this device holds no share of its keys`);
   const due = isWhole(received) ? null : chooseNeighbourhood(received.cohort);
   const least = Math.max(fewest(rules, terms, received), due === null ? 0 : fewestSharers(due));
   if (sharers.members.length < least)
@@ -123,7 +123,7 @@ export interface MaskedInput {
  * leaves.
  *
  * Only the masked vector depends on clicks, and it was paid for when it was made: keys, shares and signatures are
- * random. Throws SecaggError for a masked vector that wasn't kept: a second one must not be made.
+ * random. Throws SecaggError if the masked vector was not stored: a second one must not be made.
  */
 export async function sealedMessage(
   state: SumState,
@@ -146,7 +146,7 @@ export async function sealedMessage(
     }
     case "masked": {
       if (payload === null || digest(payload) !== state.masked_sha256)
-        throw new SecaggError("the masked vector was not kept, and a second one must not be made");
+        throw new SecaggError("the masked vector was not stored, and a second one must not be made");
       const words = WORDS.say("sum_masked", { length: state.terms.length });
       return Sealed.close<MaskedInput>(
         { round, payload },
@@ -170,6 +170,6 @@ export async function sealedMessage(
 }
 
 function whole<T>(part: T | null): T {
-  if (part === null) throw new SecaggError("the state of this sum is not whole");
+  if (part === null) throw new SecaggError("the stored state of this sum is incomplete");
   return part;
 }

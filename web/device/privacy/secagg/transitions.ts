@@ -213,7 +213,7 @@ export class SumTransitions {
     const shared = new Set(state.held.map((one) => one.member));
     const unknown = survivors.members.find((member) => !shared.has(member));
     if (unknown !== undefined)
-      throw new SecaggError(`member ${unknown} is named a survivor and has not shared its keys`);
+      throw new SecaggError(`member ${unknown} is listed as a survivor but has not shared its keys`);
     if (!survivors.members.includes(received.me))
       throw new SecaggError("the server says that this device's vector is not in the sum");
     const least = fewest(this.rules, state.terms, received);
@@ -224,8 +224,8 @@ export class SumTransitions {
   }
 
   /**
-   * Second half of round 3: at least t members have signed the survivors that this device was sent, or in the sparse
-   * form, that this device is one.
+   * Second half of round 3: checks that at least t members have signed the list of survivors that this device was sent,
+   * or, in the sparse form, that this device is one.
    */
   async hearAgreements(state: SumState, agreements: Agreements): Promise<SumState> {
     const received = given(state.roster);
@@ -237,7 +237,7 @@ export class SumTransitions {
       const { member, signature } = one;
       const entry = received.members.find((each) => each.member === member);
       if (!entry || !state.survivors.includes(member))
-        throw new SecaggError(`member ${member} signed and is no survivor`);
+        throw new SecaggError(`member ${member} signed but is not a survivor`);
       const key = entry.keys.verify_key;
       if (!whole && !saysAlive(one, received.me))
         throw new SecaggError(`the list of survivors of member ${member} leaves this device out`);
@@ -274,6 +274,6 @@ function reveal(state: SumState): SumState {
 
 /** Returns a part that a state of this stage has; a state without it wasn't stored by this device. */
 function given<T>(part: T | null): T {
-  if (part === null) throw new SecaggError("the state of this sum is not whole");
+  if (part === null) throw new SecaggError("the stored state of this sum is incomplete");
   return part;
 }

@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 /**
  * Contributes the displays and clicks of a window, which is spent when the round is paid for. A reader who saw nothing
  * adds zeros and noise, indistinguishable from anything else; so does a device that has meanwhile paid for another
- * count of the same window. The whole window is spent, including what wasn't chosen: a later count is about later
+ * count of the same window. The whole window is spent, including what wasn't chosen: a later count covers later
  * displays. Throws NotEligible for an invalid list.
  */
 export async function countTask(given: TaskInputs): Promise<LocalTask> {
@@ -35,7 +35,7 @@ export async function countTask(given: TaskInputs): Promise<LocalTask> {
 }
 
 /**
- * The effect on a count of exchanging one click and its display for those of another article, or leaving them out:
+ * The effect on a count of moving one click and its display to another article, or leaving them out:
  * under a joint draw of the two random choices `countVector` differs in at most two entries of each tensor, by 1 and by
  * w, so that it moves by at most sqrt(2 (1 + w^2)).
  */

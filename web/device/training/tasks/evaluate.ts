@@ -7,7 +7,7 @@ import { type Params, paramsOf } from "../gradients";
 import { rankerSamples } from "./full_gradient";
 import { type LocalTask, type TaskInputs, slicesOf } from "./task";
 
-/** The material with the predecessor's weights. */
+/** The name of the round's data with the previous weights. */
 const BEFORE = "before";
 /** Each device's gain is clipped to this: a mean of bounded gains can't fake a large drop. */
 const GAIN_LIMIT = 0.03;
@@ -34,7 +34,7 @@ export async function evaluateTask(given: TaskInputs): Promise<LocalTask> {
         let sum = 0;
         for (const [start, end] of slicesOf(drawn.count)) {
           const scores = (await score.run(under, drawn.batch(start, end))).get("scores");
-          if (!scores) throw new RangeError("evaluate: the graph gives no scores");
+          if (!scores) throw new RangeError("evaluate: the graph returns no scores");
           sum += (end - start) * meanAuc(scores.values, scores.values.length / (end - start));
         }
         return sum / drawn.count;
@@ -57,7 +57,7 @@ export function meanAuc(scores: Float32Array, width: number): number {
   return sum / ((scores.length / width) * (width - 1));
 }
 
-/** One device's numbers by name. */
+/** One device's evaluation as tensors by name. */
 function written(now: number, before: number): ReadonlyMap<string, UpdateTensor> {
   const gain = Math.max(-1, Math.min(1, (now - before) / GAIN_LIMIT));
   const numbers = { gain, level: DETAIL_WEIGHT * (2 * now - 1), square: DETAIL_WEIGHT * gain ** 2 };

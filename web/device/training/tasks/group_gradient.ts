@@ -31,7 +31,7 @@ export async function nearestGroupTask(given: TaskInputs): Promise<LocalTask> {
   return {
     shapes: () => shapes,
     run: async () => {
-      if (!clicks.rows) throw new NotEligible("there are no clicks by which a group could be found.");
+      if (!clicks.rows) throw new NotEligible("this device has no clicks to find its group by.");
       const { group, vector } = await choice.drafted(clicks);
       const tensors = zerosOf(shapes);
       tensors.get(VECTORS)?.values.set(vector.map((each) => Math.fround(share) * each), group * dimensions);
@@ -87,10 +87,10 @@ export async function chosenGroups(
   const { release, manifest } = given;
   const model = manifest.model ?? "";
   const entry = release.manifest.models.get(model);
-  if (!entry?.groups) throw new NotEligible("it is about groups of readers, and the release has none.");
+  if (!entry?.groups) throw new NotEligible("it trains groups of readers, but the release has none.");
   const { protection } = manifest;
   if (protection.kind !== "secure_sum")
-    throw new NotEligible("which group a reader is in leaves this device under masks only.");
+    throw new NotEligible("the reader's group may only be sent in a secure sum.");
   const groups = await release.groups(model);
   const score = async (weights: Weights): Promise<ScoreGraph> => scoreGraphOf(await given.graph(model, "score"), weights);
   const choice = new GroupChoice(groups, await score(groups.vectors), await score(groups.nextVectors), entry.features.length);
@@ -117,6 +117,6 @@ export function zerosOf(shapes: Shapes): Map<string, UpdateTensor> {
 /** Sets one number in a tensor. Throws RangeError for an unknown name or place. */
 export function mark(tensors: ReadonlyMap<string, UpdateTensor>, name: string, place: number, value: number): void {
   const values = tensors.get(name)?.values;
-  if (!values || place >= values.length) throw new RangeError(`${name}: has no place ${place}`);
+  if (!values || place >= values.length) throw new RangeError(`${name}: has no index ${place}`);
   values[place] = value;
 }

@@ -26,7 +26,7 @@ export const ZEROS: Update = { tensors: new Map(), loss: 0, samples: 0 };
 
 /**
  * What a task is made from. reading: NOBODYS_READING if only the form of an update is wanted. `material` returns the
- * bytes of one of the round's materials, and throws NotEligible.
+ * bytes of one of the round's data items, and throws NotEligible.
  */
 export interface TaskInputs {
   readonly release: TrainingRelease;
@@ -37,7 +37,7 @@ export interface TaskInputs {
   readonly now: number;
 }
 
-/** Pure once made: no clock, no disk, no network. */
+/** A task for one round. It is pure: no clock, no disk, no network. */
 export interface LocalTask {
   /** Every tensor of an update. The cost depends on the number of coordinates, so this program determines them. */
   shapes(params: Params): Shapes;
@@ -46,13 +46,14 @@ export interface LocalTask {
 }
 
 /**
- * A task as this program supports it.
+ * The properties of a task.
  *
  * role: of the models it applies to; null for a task without a model. graph: purpose of the graph that the model must
  * have; `grad` runs it, if it is the gradient. needsSamples: whether it draws samples from the reader's clicks; without
- * any, its update is zeros. channel: the ledger's channel that pays. readsRelease: whether it reads anything of the
- * release; one that doesn't runs under any. heldOut: whether it uses the samples that gradients leave out. oneClick:
- * how far exchanging a single click moves the update; null if that is as far as exchanging everything.
+ * any, its update is zeros. channel: the ledger's channel that is charged. readsRelease: whether it uses the release;
+ * otherwise it can run under any release. heldOut: whether it uses the samples that gradients leave out.
+ * oneClick: how far the update moves if a single click is replaced by another; null if that is as far as replacing
+ * everything.
  */
 export interface TaskKind {
   readonly make: (given: TaskInputs) => Promise<LocalTask>;

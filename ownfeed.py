@@ -279,7 +279,7 @@ def device(
 ) -> None:
     """Run one reader's device and serve its pages on this machine."""
     if restore_copy and anew:
-        raise typer.BadParameter("choose one of --restore-copy and --start-anew", param_hint="--start-anew")
+        raise typer.BadParameter("give either --restore-copy or --start-anew", param_hint="--start-anew")
     from device_app.process import freeze_gc, one_thread, steady_heap
     from protocol.private_files import keep_new_files_private, tighten
 

@@ -306,7 +306,7 @@ def load_or_create_token(path: Path) -> str:
         return kept.decode()
     raise BackendSettingsRefused(
         f"The token in {path} is damaged, or is too short: {len(kept)} characters, at least {TOKEN_CHARS} are needed. "
-        "Remove the file: the next start makes another one.",
+        "Remove the file: the next start creates a new one.",
         field=path.name,
         limit=f"{TOKEN_CHARS} characters",
     )

@@ -268,7 +268,7 @@ def is_loopback(host: str) -> bool:
 
 def _off_or_a_minute(minutes: float) -> float:
     if 0 < minutes < 1:
-        raise ValueError("it is 0, or at least 1: other people's servers are asked")
+        raise ValueError("it must be 0 or at least 1, to spare other people's servers")
     return minutes
 
 
@@ -570,16 +570,20 @@ class BackendSettings(StorageSettings, EncoderSettings):
     def _is_another_origin(cls, reader_origin: str | None, found: ValidationInfo) -> str | None:
         public = found.data.get("public_origin")
         if reader_origin is not None and public is None:
-            raise ValueError("it needs the setting public_origin, which its page asks for everything else")
+            raise ValueError(
+                "it needs the setting public_origin, the address from which its page loads everything else"
+            )
         if reader_origin is not None and reader_origin == public:
-            raise ValueError(f"it is {reader_origin}, as public_origin; leave it out, or choose another host")
+            raise ValueError(f"it is {reader_origin}, the same as public_origin; leave it out, or choose another host")
         return reader_origin
 
     @field_validator("console_port")
     @classmethod
     def _is_another_port(cls, console_port: int | None, found: ValidationInfo) -> int | None:
         if console_port is not None and console_port == found.data.get("port"):
-            raise ValueError(f"it is {console_port}, as the setting port; the console has a port of its own, or none")
+            raise ValueError(
+                f"it is {console_port}, the same as the setting port; choose another port, or leave it out"
+            )
         return console_port
 
     @field_validator("own_feeds_token_file")
@@ -587,7 +591,7 @@ class BackendSettings(StorageSettings, EncoderSettings):
     def _is_alone(cls, token_file: Path | None, found: ValidationInfo) -> Path | None:
         host = str(found.data.get("host"))
         if token_file is not None and not is_loopback(host):
-            raise ValueError(f"the host is {host}; with this setting it is a loopback address, such as 127.0.0.1")
+            raise ValueError(f"the host is {host}; with this setting it must be a loopback address, such as 127.0.0.1")
         return token_file
 
     @classmethod

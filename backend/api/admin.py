@@ -59,7 +59,7 @@ class OpenRound(Message):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if self.cohort is not None and self.participation is not None:
-            raise ValueError("participation: a round has a cohort or a share of those that wait, not both")
+            raise ValueError("participation: give either a cohort or a share of the waiting devices, not both")
         return self
 
     def request(self) -> RoundRequest:

@@ -75,7 +75,9 @@ def router(services: Services) -> APIRouter:
         """
         if last not in LENGTHS:
             raise InvalidRequest(
-                "So many releases can't be asked for.", field="last", limit=f"one of {', '.join(map(str, LENGTHS))}"
+                "That number of releases can't be requested.",
+                field="last",
+                limit=f"one of {', '.join(map(str, LENGTHS))}",
             )
         response.headers["Cache-Control"] = "no-cache"
         return services.releases.chain(last)

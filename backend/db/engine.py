@@ -66,10 +66,10 @@ def check_sqlite_file(url: str, *, used: bool) -> None:
     size = path.stat().st_size
     if not size:
         if used:
-            raise DatabaseDamaged(url, "it is empty, and releases were published from it")
+            raise DatabaseDamaged(url, "it is empty, although releases were published from it")
         return
     if len(head) < HEAD_BYTES or not head.startswith(MAGIC):
-        raise DatabaseDamaged(url, "it is no SQLite database")
+        raise DatabaseDamaged(url, "it is not an SQLite database")
     # File format, section 1.3: the size of a page, and the number of pages.
     page_bytes = int.from_bytes(head[16:18], "big")
     pages, is_told = int.from_bytes(head[28:32], "big"), head[24:28] == head[92:96]
@@ -335,7 +335,7 @@ def _read_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as broken:
-        raise ValueUnreadable("what should be JSON in it isn't") from broken
+        raise ValueUnreadable("it contains a value that is not valid JSON") from broken
 
 
 def _isolation(engine: Engine, *, writes: bool) -> dict[str, Any]:

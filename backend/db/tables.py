@@ -91,7 +91,7 @@ class UtcDateTime(TypeDecorator[datetime]):
             try:
                 found: datetime | None = value if read is None else read(value)
             except (ValueError, TypeError) as broken:
-                raise ValueUnreadable(f"a time in it is {str(value)[:40]!r}") from broken
+                raise ValueUnreadable(f"it contains the malformed time {str(value)[:40]!r}") from broken
             if found is None:
                 return None
             return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

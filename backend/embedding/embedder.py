@@ -234,7 +234,7 @@ def check_dimensions(settings: BackendSettings) -> None:
     if made != settings.news_dimensions:
         raise BackendSettingsRefused(
             f"Setting news_dimensions: {settings.news_dimensions}, but vectors in {settings.data_dir} have {made} "
-            "numbers, and so has all that was trained on them. Another number needs a folder of its own.",
+            "numbers, and so does everything trained on them. To use another number, choose an empty folder.",
             field="news_dimensions",
             limit=str(made),
         )

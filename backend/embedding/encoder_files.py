@@ -47,7 +47,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     try:
         about = json.loads(path.read_bytes())
         if not isinstance(about, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not a JSON object")
         for name, kind in SAID.items():
             if not isinstance(about.get(name), kind):
                 raise ValueError(f"{name} is missing or has the wrong type")
@@ -83,7 +83,7 @@ def check_file(path: Path, about: Mapping[str, Any], kind: str) -> str:
     """The hash of a file. Raises EncoderDamaged unless the description has the same."""
     found = sha256_of(path)
     if found != about[HASHES].get(kind):
-        raise EncoderDamaged(path, "its bytes are not those that were put there")
+        raise EncoderDamaged(path, "its bytes differ from those that were stored")
     return found
 
 

@@ -73,7 +73,7 @@ def _join(address: str) -> int:
     ray.init(address=address, log_to_driver=False, logging_level="error")
     cpus = int(ray.cluster_resources().get("CPU", 0))
     if cpus < 1:
-        raise ValueError("its nodes have no CPU to give")
+        raise ValueError("its nodes have no free CPU")
     return cpus
 
 

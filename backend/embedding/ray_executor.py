@@ -85,7 +85,7 @@ def receive_answer(connection: Connection) -> tuple[str, Any]:
     arrays = _Arrays(message, start)
     content = arrays.content(described)
     if arrays.place != len(message) or not isinstance(kind, str):
-        raise AnswerUnreadable("more stands in it than its header says")
+        raise AnswerUnreadable("it has more bytes than its header declares")
     return kind, content
 
 
@@ -100,7 +100,7 @@ def _described(content: object, arrays: list[NDArray[Any]]) -> object:
         return {type(content).__name__: [_described(each, arrays) for each in content]}
     if isinstance(content, dict) and all(isinstance(name, str) for name in content):
         return {"dict": {name: _described(each, arrays) for name, each in content.items()}}
-    raise AnswerUnreadable(f"{type(content).__name__} can't be in it")
+    raise AnswerUnreadable(f"{type(content).__name__} is not allowed in it")
 
 
 class _Arrays:
@@ -122,11 +122,11 @@ class _Arrays:
                 return tuple(self.content(one) for one in each)
             case {"dict": dict(named)}:
                 return {name: self.content(one) for name, one in named.items()}
-        raise AnswerUnreadable("its header has a part of no known kind")
+        raise AnswerUnreadable("its header has a part of an unknown kind")
 
     def _array(self, dtype: str, shape: list[Any]) -> NDArray[Any]:
         if dtype not in DTYPES or not all(type(each) is int and each >= 0 for each in shape):
-            raise AnswerUnreadable(f"an array of {dtype} and shape {shape} can't be in it")
+            raise AnswerUnreadable(f"an array of {dtype} and shape {shape} is not allowed in it")
         count, start = math.prod(shape), self.place
         self.place += count * np.dtype(dtype).itemsize
         if self.place > len(self._message):
@@ -326,7 +326,7 @@ class _Driver:
         try:
             task.check(batch, found)
         except ResultRefused as wrong:
-            raise ClusterTaskFailed(f"What a node gave for a batch can't be its result: {wrong}.") from wrong
+            raise ClusterTaskFailed(f"A node returned an invalid result for a batch: {wrong}.") from wrong
         result: Result = found
         return result
 
@@ -339,7 +339,7 @@ class _Driver:
         except (EOFError, OSError) as ended:
             raise _Ended from ended
         except AnswerUnreadable as wrong:
-            raise ClusterTaskFailed(f"An answer of the cluster can't be read: {wrong}.") from wrong
+            raise ClusterTaskFailed(f"An answer from the cluster can't be read: {wrong}.") from wrong
         if kind == "refused":
             raise _Refused(content)
         if kind not in ("ready", "result"):

@@ -135,7 +135,8 @@ def read_glove(path: Path) -> WordVectors:
         raise WordVectorsRefused(f"{path} can't be read: {failed.strerror}.", field="word_vectors") from failed
     except ValueError as broken:
         raise WordVectorsRefused(
-            f"Line {len(words) + 1} of {path} is no word with as many numbers as the first has.", field="word_vectors"
+            f"Line {len(words) + 1} of {path} is not a word followed by as many numbers as on the first line.",
+            field="word_vectors",
         ) from broken
     if not rows:
         raise WordVectorsRefused(f"{path} has no words.", field="word_vectors")

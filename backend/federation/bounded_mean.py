@@ -74,7 +74,7 @@ class Aggregate:
         Raises ValueError if it is empty.
         """
         if self.count == 0:
-            raise ValueError("count: the mean of no updates is not defined")
+            raise ValueError("count: the mean of zero updates is not defined")
         return self.within_reach({name: total / self.count for name, total in self._sums.items()})
 
     def within_reach(

@@ -203,7 +203,7 @@ class Drift:
     def seen(
         self, sums: Floats, members: Floats, readers: int, *, sums_variance: float, members_variance: float
     ) -> Self:
-        """Return the estimate after a round with so many readers.
+        """Return the estimate after a round with this many readers.
 
         sums: [K, D] of the groups' unit vectors, projected onto the `axes`. members: counts [K]. sums_variance and
         members_variance: variance of the noise on each number. Raises ValueError for other shapes or values that are

@@ -271,7 +271,7 @@ class FeedScheduler:
                     self._hosts.begin(host, self._clock())
                     break
             if free_in is not None and free_in > PAGE_WAIT_SEC:
-                raise SourceUnreachable(url, "its server has asked for a pause", free_in)
+                raise SourceUnreachable(url, "its server asked for fewer requests", free_in)
             self._stopping.wait(min(free_in or PAGE_LOOK_SEC, PAGE_LOOK_SEC))
         try:
             found = fetch(

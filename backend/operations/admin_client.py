@@ -161,7 +161,7 @@ class Operator:
             if status.followed_by is not None:
                 return self.status(status.followed_by)
             if time.monotonic() > give_up:
-                raise OperatorRefused(f"{status.round} has ordered a round of {status.orders}, which isn't opened.")
+                raise OperatorRefused(f"{status.round} started a round of {status.orders}, which has not opened.")
             time.sleep(POLL_SEC)
             status = self.status(status.round)
         return None

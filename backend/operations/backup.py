@@ -92,11 +92,11 @@ def back_up(settings: BackendSettings, folder: Path) -> Backup:
     """
     source = settings.data_dir
     if not source.is_dir():
-        raise BackupRefused(f"{source} is no folder of a backend.")
+        raise BackupRefused(f"{source} is not a backend's data folder.")
     if folder.resolve().is_relative_to(source.resolve()):
-        raise BackupRefused(f"{folder} lies in the folder that is to be copied.")
+        raise BackupRefused(f"{folder} is inside the folder that is being backed up.")
     if folder.exists() and any(folder.iterdir()) and not (folder / FACTS_FILE).exists():
-        raise BackupRefused(f"{folder} holds something else than a backup.")
+        raise BackupRefused(f"{folder} contains something other than a backup.")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (folder / FACTS_FILE).exists():
         _write_facts(settings, folder)  # so that an interrupted try can be repeated
@@ -148,10 +148,10 @@ def check_backup(settings: BackendSettings, folder: Path) -> Backup:
     try:
         facts = BackupFacts.model_validate_json((folder / FACTS_FILE).read_bytes())
     except (OSError, ValidationError) as broken:
-        raise BackupRefused(f"{folder} holds no whole backup: {FACTS_FILE} can't be read.") from broken
+        raise BackupRefused(f"{folder} holds no complete backup: {FACTS_FILE} can't be read.") from broken
     database = _sqlite_file(settings)
     if facts.database != ("postgresql" if database is None else "sqlite"):
-        raise BackupRefused(f"{folder} was made beside {facts.database}, and database_url names another engine.")
+        raise BackupRefused(f"{folder} was made with {facts.database}, but database_url names another database engine.")
     copied = None if database is None else folder / _place_of(database, settings.data_dir)
     if copied is not None:
         _require_whole(copied)
@@ -199,7 +199,7 @@ def _database_apart(settings: BackendSettings) -> Path | None:
         return None
     beside = database.parent.iterdir() if database.parent.is_dir() else ()
     if there := sorted(path.name for path in beside if _is_of_database(path, database)):
-        raise BackupRefused(f"{database.parent} holds {', '.join(there[:3])}. Move this away first.")
+        raise BackupRefused(f"{database.parent} holds {', '.join(there[:3])}. Move it away first.")
     return database
 
 
@@ -361,7 +361,7 @@ def _newest_release(settings: BackendSettings, folder: Path, database: Path | No
     except (UnknownBlob, BlobDamaged) as missing:
         raise PartMissing(folder, "" if manifest is None else manifest.release, missing) from missing
     except SQLAlchemyError as broken:
-        raise BackupRefused(f"The database beside {folder} can't be read: {broken}") from broken
+        raise BackupRefused(f"The database that belongs to {folder} can't be read: {broken}") from broken
     finally:
         engine.dispose()
     return manifests[0].release if manifests else None

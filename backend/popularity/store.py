@@ -51,7 +51,7 @@ def write_count(session: Session, opened: OpenedCount, *, kept: timedelta) -> No
     Articles that have left the pool are skipped. Raises ValueError if displays and clicks name different articles.
     """
     if opened.displays.keys() != opened.clicks.keys():
-        raise ValueError("displays, clicks: must name the same news")
+        raise ValueError("displays, clicks: must name the same articles")
     session.add(
         CountRoundRow(
             round=opened.round,

@@ -164,7 +164,7 @@ class OfferedNews:
         Raises ValueError if `reading` is of the whole pool.
         """
         if reading.changed is None:
-            raise ValueError("reading: holds the whole pool")
+            raise ValueError("reading: the copy holds the whole pool, so nothing can be added")
         duplicates: list[PoolRow] = []
         without: list[PoolRow] = []
         found = [_sorted_out(block, duplicates, without) for block in reading.blocks]

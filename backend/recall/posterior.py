@@ -68,7 +68,7 @@ def normalised(weights: Floats) -> Floats:
     """The weights divided by their sum. Raises ValueError if none is above 0."""
     total = weights.sum()
     if not total > 0:
-        raise ValueError("weights: no prototype that the report allows has a share of the readers")
+        raise ValueError("weights: every prototype that the report allows has a share of 0")
     return np.asarray(weights / total, dtype=np.float64)
 
 

@@ -59,7 +59,7 @@ class ProcrustesAlignment:
         one row.
         """
         if old.shape != new.shape or old.ndim != 2 or not len(old):
-            raise ValueError(f"old, new: [n, D] of the same news, got {old.shape} and {new.shape}")
+            raise ValueError(f"old, new: must be [n, D] of the same articles, got {old.shape} and {new.shape}")
         before, after = old.astype(np.float64), new.astype(np.float64)
         if not (np.isfinite(before).all() and np.isfinite(after).all()):
             raise ValueError("old, new: not finite")

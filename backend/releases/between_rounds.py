@@ -85,7 +85,7 @@ def use_ranker(
     """
     current = store.require_current()
     if ranker == current.default_ranker:
-        raise ReleaseNotPublished(f"{ranker} is in use already.", field="ranker")
+        raise ReleaseNotPublished(f"{ranker} is already in use.", field="ranker")
     check = no_rounds(reads_release)
 
     def together(session: Session, published: ReleaseManifest) -> None:

@@ -131,7 +131,9 @@ class ReleaseDraft:
         """Raise ReleaseNotPublished unless the default ranker is one of its rankers."""
         default = self.models.get(self.default_ranker)
         if default is None or default.role != "ranker":
-            raise ReleaseNotPublished(f"{self.default_ranker!r} is no ranker of this release.", field="default_ranker")
+            raise ReleaseNotPublished(
+                f"{self.default_ranker!r} is not a ranker of this release.", field="default_ranker"
+            )
 
 
 def blob_refs(release: ReleaseDraft | ReleaseManifest) -> list[BlobRef]:

@@ -76,7 +76,7 @@ class ChainFile:
                     found[release_number(release.release)] = release
             except ValidationError as broken:
                 if line.endswith(b"}"):
-                    raise ChainFileRefused(self, f"line {at} is no release") from broken
+                    raise ChainFileRefused(self, f"line {at} is not a release") from broken
         return found
 
     def lost(self, published: Sequence[NotedRelease]) -> list[NotedRelease]:
@@ -88,13 +88,13 @@ class ChainFile:
         numbers = [release_number(each.release) for each in published]
         both = [each for number, each in zip(numbers, published, strict=True) if number in known]
         if both and known[release_number(both[-1].release)].head != both[-1].head:
-            raise ChainFileRefused(self, f"its {both[-1].release} is another than the database's")
+            raise ChainFileRefused(self, f"its {both[-1].release} differs from the database's")
         last = max(known, default=0)
         if numbers and numbers[-1] >= last:
             return []
         first = numbers[-1] if numbers else min(known, default=1)
         if missing := next((each for each in range(first, last + 1) if each not in known), 0):
-            raise ChainFileRefused(self, f"it misses r{missing}")
+            raise ChainFileRefused(self, f"r{missing} is missing")
         found = [known[each] for each in range(first, last + 1)]
         for before, after in pairwise(found):
             if head_after(before.head, [after]) != after.head:
@@ -130,4 +130,4 @@ class StoredChain(ChainFile):
         try:
             return NotedRelease.model_validate_json(self._objects.read(key))
         except ValidationError as broken:
-            raise ChainFileRefused(self, f"{key} is no release") from broken
+            raise ChainFileRefused(self, f"{key} is not a release") from broken

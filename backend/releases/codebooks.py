@@ -105,7 +105,7 @@ def calibrate(
     steps = np.unique(np.concatenate([*heights, np.array([1e-9])]))
     steps = steps[steps >= 1e-9]
     if len(steps) < 2:
-        raise ValueError("readers: all clicks of every reader have one and the same context vector")
+        raise ValueError("readers: all clicks of all readers have the same context vector")
     low, high = 0, len(steps) - 1
     while low < high:
         middle = (low + high) // 2
@@ -148,7 +148,7 @@ def topic_centroids(
     """
     if len(vectors) < basis_size:
         raise ReleaseNotPublished(
-            f"The pool has {len(vectors)} news with vectors.", field="vectors", limit=f"at least {basis_size}"
+            f"The pool has {len(vectors)} articles with vectors.", field="vectors", limit=f"at least {basis_size}"
         )
     kmeans = faiss.Kmeans(
         vectors.shape[1], basis_size, niter=ITERATIONS, seed=seed, spherical=True, min_points_per_centroid=1

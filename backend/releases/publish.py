@@ -136,7 +136,7 @@ def publish_first(
     fails its comparison; then nothing is published. Imports torch; without a cache it takes about half a minute.
     """
     if vectors.ndim != 2 or not np.isfinite(vectors).all():
-        raise ReleaseNotPublished("The pool's vectors are no finite matrix.", field="vectors", limit="finite [n, D]")
+        raise ReleaseNotPublished("The pool's vectors are not a finite matrix.", field="vectors", limit="finite [n, D]")
     # The server starts without torch; only a release that needs new graphs imports it.
     import torch
 

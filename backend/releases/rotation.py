@@ -43,7 +43,7 @@ def replace_lost_key(store: ReleaseStore, *, now: datetime | None = None) -> Rel
         store.signing_key()
     except SigningKeyRefused:
         return _renewed(store, vouched=False, now=now or datetime.now(UTC))
-    raise SigningKeyRefused("The signing key is here and whole, so it can vouch for the next one: rotate it instead.")
+    raise SigningKeyRefused("The signing key is present and intact, so it can sign the next one: rotate it instead.")
 
 
 def key_history(store: ReleaseStore) -> KeyHistory:

@@ -93,8 +93,8 @@ class KeyFile:
                 return seen
         if seen is None:
             raise SigningKeyRefused(
-                f"The signing key {self.path} is missing, and devices take only what it has signed. Put it back from "
-                f"your backup; if there is none, {GUIDE} says what is left to do."
+                f"The signing key {self.path} is missing, and devices accept only what it has signed. Put it back from "
+                f"your backup; if there is none, {GUIDE} describes what you can do."
             )
         raise SigningKeyRefused(
             f"The signing key {self.path} is not the one that signed the newest release, whose public half is "
@@ -119,7 +119,7 @@ def _read(path: Path) -> Ed25519PrivateKey | None:
     except OSError as broken:
         raise SigningKeyRefused(f"The signing key {path} can't be read: {broken.strerror}.") from broken
     if not isinstance(key, Ed25519PrivateKey):
-        raise SigningKeyRefused(f"The signing key {path} is no Ed25519 key.")
+        raise SigningKeyRefused(f"The signing key {path} is not an Ed25519 key.")
     return key
 
 

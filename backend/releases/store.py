@@ -133,7 +133,7 @@ class ReleaseReader:
                 except ValueError:
                     is_it = False
                 if not is_it:
-                    raise DatabaseDamaged(str(self._engine.url), f"its release {number} isn't what was signed")
+                    raise DatabaseDamaged(str(self._engine.url), f"its release {number} differs from what was signed")
 
     def newest_with(self, encoder: str) -> SignedManifest | None:
         """Return the newest release whose vectors are by this encoder, signed, or None."""

@@ -52,8 +52,8 @@ def home_address(chosen: str | None = None) -> str:
         raise NoHomeNetwork(f"--lan: {why}; name one of this machine's addresses with --lan-address.") from broken
     if not address.is_private or address.is_loopback or address.is_unspecified:
         raise NoHomeNetwork(
-            f"--lan: {address} is no address of a home network. Name a private one of this machine, such as "
-            "192.168.1.5, with --lan-address."
+            f"--lan: {address} is not an address in a home network. Name a private address of this machine with "
+            "--lan-address, such as 192.168.1.5."
         )
     return str(address)
 

@@ -176,7 +176,9 @@ def check_port(host: str, port: int) -> None:
     try:
         _bound(host, port).close()
     except OSError as taken:
-        raise OSError(f"{host}:{port} can't be listened on ({taken.strerror}); choose another with --port.") from None
+        raise OSError(
+            f"{host}:{port} can't be opened for listening ({taken.strerror}); choose another with --port."
+        ) from None
 
 
 def _bound(host: str, port: int) -> socket.socket:

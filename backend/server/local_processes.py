@@ -136,7 +136,7 @@ class LocalProcesses:
         """Raise StartRefused if one of them has ended."""
         for name, process in self.running.items():
             if (code := process.poll()) is not None:
-                raise StartRefused(f"The {name} ended with exit code {code}: {self._last_line(name)}")
+                raise StartRefused(f"The {name} exited with code {code}: {self._last_line(name)}")
 
     def wait_until_served(
         self, name: str, url: str, *, answers: int = httpx.codes.OK, within_sec: float = START_SEC

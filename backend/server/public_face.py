@@ -107,7 +107,8 @@ def require_public(settings: BackendSettings) -> None:
     if missing:
         listed = " ".join(f"({number}) {each}" for number, each in enumerate(missing, 1))
         raise BackendSettingsRefused(
-            f"Not started for the public, as {len(missing)} things are missing: {listed} docs/operate.md has examples."
+            f"The public server was not started, because {len(missing)} things are missing: {listed} "
+            "docs/operate.md has examples."
         )
 
 

@@ -112,7 +112,7 @@ class Backfill:
         Raises ReleaseNotPublished for an unknown one, or RankerBeingPrepared.
         """
         if not is_optional_ranker(ranker):
-            raise ReleaseNotPublished("No ranker of that name can be prepared.", field="ranker")
+            raise ReleaseNotPublished("There is no ranker of that name to prepare.", field="ranker")
         with self._lock:
             known = self._tasks.get(ranker)
             if known is not None and known.is_under_way:

@@ -97,8 +97,8 @@ def load_or_create_secret(path: Path, make: Callable[[], bytes]) -> bytes:
         except FileNotFoundError:
             if path.is_symlink():
                 raise BackendSettingsRefused(
-                    f"{path} is a link to {path.readlink()}, where there is no file. Put the file there, or remove the "
-                    "link: the next start then makes another secret.",
+                    f"{path} is a link to {path.readlink()}, which does not exist. Put the file there, or remove the "
+                    "link: the next start then creates a new secret.",
                     field=path.name,
                 ) from None
             create_secret(path, make())

@@ -154,7 +154,7 @@ def mounted_folder(url: str | None) -> Path | None:
     parts = urlsplit(url)
     if not parts.scheme or (parts.scheme in S3 and not parts.netloc):
         raise BackendSettingsRefused(
-            f"Setting storage: {url!r} names no storage; it is 's3://bucket/folder', or 'file:///folder'.",
+            f"Setting storage: {url!r} is not a storage address; use 's3://bucket/folder' or 'file:///folder'.",
             field="storage",
         )
     if parts.scheme != "file":
@@ -162,7 +162,7 @@ def mounted_folder(url: str | None) -> Path | None:
     # In file://mnt/ownfeed the first name would be a host, and /ownfeed the folder.
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/") or parts.path == "/":
         raise BackendSettingsRefused(
-            f"Setting storage: {url} names no folder; it begins with three slashes, as in file:///mnt/ownfeed.",
+            f"Setting storage: {url} names no folder; write it with three slashes, as in file:///mnt/ownfeed.",
             field="storage",
         )
     return Path(unquote(parts.path))

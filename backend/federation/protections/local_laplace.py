@@ -66,7 +66,7 @@ class LocalLaplaceUpdates:
         )
 
     def noise_variance(self, devices: int) -> float:
-        """Return the noise variance of one coordinate of the sum of updates that count alike: 2 scale^2 for each."""
+        """Return the noise variance of one coordinate of the sum of equally weighted updates: 2 scale^2 for each."""
         return devices * 2 * self.protection.scale**2
 
     def describe(self, number: WriteNumber) -> str:
@@ -84,7 +84,7 @@ class LocalLaplaceUpdates:
 def local_laplace_of(protection: Protection) -> LocalLaplace:
     """Return the protection if it is local Laplace noise; raises TypeError otherwise."""
     if not isinstance(protection, LocalLaplace):
-        raise TypeError(f"protection: noise on each upload is needed (local_laplace), got {protection.kind}")
+        raise TypeError(f"protection: only local_laplace (noise on each upload) is supported, got {protection.kind}")
     return protection
 
 

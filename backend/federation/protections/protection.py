@@ -90,14 +90,14 @@ class ServerProtection(Protocol):
         ...
 
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
-        """Return the cost of an update of so many numbers.
+        """Return the cost of an update with this many numbers.
 
         survivors: number of devices in the opened sum; None if none was opened.
         """
         ...
 
     def noise_variance(self, devices: int) -> float:
-        """Return the noise variance of one number of the sum over so many devices.
+        """Return the noise variance of one number of the sum over this many devices.
 
         Raises ValueError if the updates are not numbers to be added up.
         """

@@ -31,7 +31,9 @@ def discovered() -> dict[str, Made]:
             continue
         here: dict[str, Made] = getattr(importlib.import_module(module.name), "PROTECTIONS", {})
         if twice := found.keys() & here.keys():
-            raise ValueError(f"{module.name}: PROTECTIONS has {', '.join(sorted(twice))}, which another module has too")
+            raise ValueError(
+                f"{module.name}: PROTECTIONS has {', '.join(sorted(twice))}, which another module also defines"
+            )
         found |= here
     return found
 

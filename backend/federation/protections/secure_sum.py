@@ -64,11 +64,11 @@ class MaskedUpdates(Generic[Masked]):
         raise ValueError(f"protection: {self.protection.kind} takes masked vectors, not single uploads")
 
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
-        """Return rho of the opened sum with the noise of so many survivors.
+        """Return rho of the opened sum with the noise of this many survivors.
 
         The cost is empty for an exact sum, or if no sum was opened.
 
-        Formal guarantees: zero-concentrated differential privacy for exchanging all of a device's data, if no survivor
+        Formal guarantees: zero-concentrated differential privacy for replacing all of a device's data, if no survivor
         reveals its share of the noise (`protocol.concentrated.rho_of_sum`).
         """
         if not self.protection.sigma or survivors is None:
@@ -125,7 +125,7 @@ class SecureSumUpdates(MaskedUpdates[SecureSum]):
 def secure_sum_of(protection: Protection) -> SecureSum:
     """Return the protection if it is a sum of clipped vectors; raises TypeError otherwise."""
     if not isinstance(protection, SecureSum):
-        raise TypeError(f"protection: a sum of clipped vectors is needed (secure_sum), got {protection.kind}")
+        raise TypeError(f"protection: only secure_sum (a sum of clipped vectors) is supported, got {protection.kind}")
     return protection
 
 

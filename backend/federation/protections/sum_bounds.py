@@ -77,7 +77,7 @@ class UploadRules:
         samples = float(update.pop(SAMPLES)[0]) if weighted else 1.0
         if samples not in range(1, self.weight_limit + 1):
             raise UpdateRefused(
-                f"Tensor {SAMPLES} is {samples:g}, which is no number of samples of this round.",
+                f"Tensor {SAMPLES} is {samples:g}, which is not a valid number of samples in this round.",
                 field=SAMPLES,
                 limit=f"1 to {self.weight_limit}",
             )

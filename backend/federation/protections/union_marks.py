@@ -36,7 +36,7 @@ class UnionMarksUpdates(MaskedUpdates[UnionMarks]):
             raise UpdateRefused(f"The opened sum is not a sum of updates: {broken}.", field="body") from broken
 
     def check(self, sums: WeightedSum, survivors: int) -> None:
-        """Raise UpdateRefused for counts or marks that so many devices can't send.
+        """Raise UpdateRefused for counts or marks that this many devices can't send.
 
         These are negative counts, more holders than devices, or more marks than they may send.
         """
@@ -61,7 +61,7 @@ class UnionMarksUpdates(MaskedUpdates[UnionMarks]):
 
     def noise_variance(self, devices: int) -> float:
         """Raise ValueError: marks are not numbers to be added up."""
-        raise ValueError(f"protection: counts are made of sums, not of {self.protection.kind!r}")
+        raise ValueError(f"protection: counts need a sum, got {self.protection.kind!r}")
 
     def describe(self, number: WriteNumber) -> str:
         """Describe the number of marks and the masks, and say whether there is noise."""
@@ -74,7 +74,7 @@ class UnionMarksUpdates(MaskedUpdates[UnionMarks]):
 def union_marks_of(protection: Protection) -> UnionMarks:
     """Return the protection if it is a union of articles; raises TypeError otherwise."""
     if not isinstance(protection, UnionMarks):
-        raise TypeError(f"protection: a union of marks is needed (union_marks), got {protection.kind}")
+        raise TypeError(f"protection: only union_marks (a union of marks) is supported, got {protection.kind}")
     return protection
 
 

@@ -186,7 +186,7 @@ def aggregate_sum(store: SecureSumStore, manifest: RoundManifest, join: JoinOfSu
     """
     protection, terms = resolve(manifest.protection), manifest.terms
     if terms is None:
-        raise ValueError(f"{manifest.round}: this round has no secure sum to open")
+        raise ValueError(f"{manifest.round}: this round has no secure sum that could be opened")
     if join is not None and (parts := store.parts(manifest.round)):
         return _aggregate_parts(store, parts, manifest, protection, terms, join)
     opened = store.stages.opened(manifest.round)
@@ -408,7 +408,8 @@ def _gate(spec: SystemSpec, result: RoundResult, context: RoundContext) -> Round
         return None
     if spec.gate is None:
         raise ReleaseNotPublished(
-            f"System {spec.name!r} names no gate, and while the release gate is on no ranker changes unscored.",
+            f"System {spec.name!r} names no gate. While the release gate is on, a ranker may only change "
+            "after it was scored.",
             field="system",
         )
     return spec.gate.after(context.request)

@@ -172,7 +172,8 @@ class RoundOpener:
     Of the rounds that change the same state, at most one is under way at a time.
 
     devices: returns how many devices seem to be waiting, if requested rounds wait for enough of them; None: a round
-    opens however few there are. polls: counts the polls of waiting devices, so that a round can take a share of them.
+    opens regardless of their number. polls: counts the polls of waiting devices, so that a round can take a share of
+    them.
     """
 
     def __init__(
@@ -241,7 +242,7 @@ class RoundOpener:
         )
 
     def why_not(self, request: RoundRequest, devices: int) -> str | None:
-        """Return why a round with so many waiting devices would give no result, or None.
+        """Return why a round with this many waiting devices would give no result, or None.
 
         Raises UnknownSystem.
         """
@@ -337,7 +338,7 @@ class RoundOpener:
         held = 4 * _coordinates(plan) * request.cohort
         if spec.centre is not None and held > STACK_LIMIT_BYTES:
             raise RoundImpossible(
-                "A robust mean holds all updates at once, and these are too many.",
+                "A robust mean keeps all updates in memory, and there are too many of them.",
                 field="cohort",
                 limit=f"{STACK_LIMIT_BYTES // (4 * _coordinates(plan))} devices",
             )
@@ -399,7 +400,7 @@ class RoundOpener:
     def _spec(self, system: str) -> SystemSpec:
         spec = self._systems.get(system)
         if spec is None:
-            raise UnknownSystem("This server runs other systems.", field="system", limit=_known(self._systems))
+            raise UnknownSystem("This server does not run that system.", field="system", limit=_known(self._systems))
         return spec
 
     def _give_up(self, after: int, request: RoundRequest, reason: str) -> None:

@@ -127,7 +127,7 @@ class RoundQueue:
             if row.opened is not None:
                 raise NoLongerWaiting(f"It has opened as round-{row.opened}.", field="number")
             if row.reason is not None:
-                raise NoLongerWaiting(f"It was taken out of the queue: {row.reason}", field="number")
+                raise NoLongerWaiting(f"It was removed from the queue: {row.reason}", field="number")
             row.reason = reason
             session.flush()
             return self._describe(session, row)

@@ -51,7 +51,7 @@ UNDER_WAY: Final[tuple[RoundState, ...]] = ("open", "updates", "keys", "shares",
 def advance(state: RoundState, to: RoundState) -> RoundState:
     """Return `to` if a round may go there from `state`; raise IllegalTransition otherwise."""
     if to not in TRANSITIONS[state]:
-        raise IllegalTransition(f"A round that is {state} can't become {to}.", field="state")
+        raise IllegalTransition(f"A round in state {state} can't change to {to}.", field="state")
     return to
 
 

@@ -23,7 +23,7 @@ class Decoded:
 
 
 def tolerated(shares: int, threshold: int) -> int:
-    """Return how many of so many shares may be false while the true polynomial is still unique."""
+    """Return how many of this many shares may be false while the true polynomial is still unique."""
     return max(0, (shares - threshold) // 2)
 
 

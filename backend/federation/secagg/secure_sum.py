@@ -89,7 +89,7 @@ class SecureSumServer:
     ) -> SecureSumServer:
         """Start a new sum.
 
-        threshold: t, if it is not to be the smallest that devices accept (or the sparse graph's own).
+        threshold: t; None: the smallest that devices accept (or the sparse graph's own).
         """
         record = SumRecord(terms=terms, wanted_threshold=threshold)
         return cls(record, InMemoryMessages() if messages is None else messages)
@@ -138,7 +138,7 @@ class SecureSumServer:
         self.members.require_stage("shares")
         due = tuple(one for one in self.members.neighbours(member) if one != member)
         if tuple(box.member for box in shared.boxes) != due:
-            raise SumMessageRefused("There must be one box for each other member of the roster.", field="boxes")
+            raise SumMessageRefused("There must be exactly one box for each other member of the roster.", field="boxes")
         self.messages.add(Entry("shares", member, pseudonym, received, pack_shared(shared)))
         return False
 
@@ -232,13 +232,14 @@ class SecureSumServer:
         except SecaggError as broken:
             # Every other survivor would leave if it received this signature, so only its sender is refused.
             raise SumMessageRefused(
-                "The signature is not this member's on the round, its roster and its survivors.", field="signature"
+                "The signature is not this member's signature of the round, its roster and its survivors.",
+                field="signature",
             ) from broken
         self.messages.add(Entry("agree", member, pseudonym, received, signature + bits))
         return False
 
     def reveal(self, pseudonym: str, revealed: RevealedShares) -> bool:
-        """Receive a message of the `unmask` stage: shares of seeds of survivors and keys of the dropped.
+        """Receive a message of the `unmask` stage: shares of seeds of survivors and keys of dropped members.
 
         It must hold exactly the shares of those members that the sender works with.
         """
@@ -298,7 +299,7 @@ class SecureSumServer:
                 self._enough("agreed on the survivors", self.messages.count("agree"), record.threshold)
                 record.stage = "unmask"
             else:
-                raise SumStageClosed("one that ends without opening", record.stage)
+                raise SumStageClosed("a stage at which the sum may end unopened", record.stage)
         except SumFailed as failed:
             # If no device came, members did not cause the failure: there are none yet.
             self.fail(failed.detail, by_members=record.stage != "keys")

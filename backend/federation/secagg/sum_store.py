@@ -329,7 +329,7 @@ class SecureSumStore:
             return list(session.scalars(select(SecureSumRow.name).where(SecureSumRow.stage.not_in(ENDED))))
 
     def sweep(self) -> None:
-        """Delete what a kill left behind.
+        """Delete what a crash left behind.
 
         These are the running sums of ended sums, and, after an hour, broken uploads and running sums without a row.
         """

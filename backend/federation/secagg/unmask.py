@@ -35,8 +35,8 @@ _NUMBER_BYTES = 4
 class FalseSecret(Exception):
     """Shares that don't reconstruct the secret; `leftover_masks` turns this into SumFailed.
 
-    suspects: holders from so many sources may have sent false shares, and the owner of the secret is still to blame; 0:
-    it is unknown who is to blame.
+    suspects: up to how many sources may have sent false shares while the owner of the secret is still to blame; 0: it
+    is unknown who is to blame.
     """
 
     def __init__(self, detail: str, suspects: int) -> None:
@@ -90,7 +90,7 @@ class Joiner:
             if len(shares) == self._threshold:
                 break
             self._order.shuffle(holders)
-        raise FalseSecret(f"The shares of {name} don't reconstruct it: some are false.", suspects)
+        raise FalseSecret(f"The shares of {name} don't reconstruct it: at least one is false.", suspects)
 
     def _joined(
         self, holders: Sequence[int], shares: Mapping[int, bytes], fits: Callable[[bytes], bool]
@@ -147,14 +147,14 @@ class Joiner:
 def leftover_masks(members: Members) -> LeftoverMasks:
     """Return the masks that remain on the sum of U3.
 
-    These are the survivors' self masks, and the pair masks of U3 with U2 without U3. Raises SumFailed if a secret can't
-    be reconstructed. It names the members that shared a false secret: a seed or key other than the one they committed
-    to. It names nobody else, as long as the malicious members among the r members that hold shares of the secret and
-    answered come from at most K sources. K is the largest number for which any K sources have at most k = floor((r - t)
-    / 2) of these members, since so many false shares are corrected; and it is at least 1 if t members remain without
-    the largest source, since the secret is also tried without that source's shares. If secrets of members from more
-    than K sources are false, then members from more than K sources were malicious, in sharing or in answering; nobody
-    can tell which, so nobody is named. With K = 0 nobody is ever named.
+    These are the survivors' self masks, and the pair masks between members of U3 and members of U2 that are not in U3.
+    Raises SumFailed if a secret can't be reconstructed. It names the members that shared a false secret: a seed or key
+    other than the one they committed to. It names nobody else, as long as the malicious members among the r members
+    that hold shares of the secret and answered come from at most K sources. K is the largest number for which any K
+    sources have at most k = floor((r - t) / 2) of these members, since that many false shares are corrected; and it is
+    at least 1 if t members remain without the largest source, since the secret is also tried without that source's
+    shares. If secrets of members from more than K sources are false, then members from more than K sources were
+    malicious, in sharing or in answering; nobody can tell which, so nobody is named. With K = 0 nobody is ever named.
     """
     messages, record = members.messages, members.record
     context = record.terms.digest()

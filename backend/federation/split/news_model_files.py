@@ -61,7 +61,9 @@ class StoredEncoder:
     def load(self, bert: BertWeights, layers: int) -> UpperEncoder:
         """Load the head and the top `layers` layers in float32. Raises LayersRefused."""
         if layers < self.layers:
-            raise LayersRefused(f"layers: at least {self.layers}, which this encoder has trained, got {layers}")
+            raise LayersRefused(
+                f"layers: must be at least {self.layers}, the number already trained in this encoder, got {layers}"
+            )
         head = load_file(self.folder / HEAD_FILE)
         top = list(stack(_loaded(bert), layers)) if layers else []
         out_dim, width = head["head.weight"].shape

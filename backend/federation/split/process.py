@@ -31,8 +31,8 @@ class SplitStepJob(BaseModel):
 
     encoder_dir and encoder: the folder of encoders, and the digest of the one to train. bert: as in the settings. rows:
     for each row of G the index of its title; None if the gradient of the encoder itself is given. niceness: of the
-    process, so that other processes have priority. executor: computes its batches. printed: whether the step is
-    eq. 7 as published, and not Adam's.
+    process, so that other processes have priority. executor: computes its batches. printed: whether the step is eq. 7
+    as published instead of Adam's.
     """
 
     encoder_dir: Path

@@ -136,7 +136,7 @@ class ModuleGradients(ModuleTask):
         """Raise ResultRefused for a result of the wrong form."""
         parameters = {name: each for name, each in self.module.named_parameters() if each.requires_grad}
         if not isinstance(result, dict) or result.keys() != parameters.keys():
-            raise ResultRefused("gradients: those of the parameters that train were expected")
+            raise ResultRefused("gradients: expected exactly those of the trained parameters")
         for name, each in parameters.items():
             check_array(f"gradient of {name}", result[name], each.detach().numpy().dtype, each.shape)
 

@@ -68,7 +68,7 @@ class Counting:
         return Plan(shapes, {MATERIAL: context.releases.add_blob(content)})
 
     def why_not(self, system: FederatedSystem, engine: Engine, devices: int) -> str | None:
-        """Return why a count by so many devices would give no result, or None.
+        """Return why a count by this many devices would give no result, or None.
 
         The counts of a day add up, and a device's budget pays for about one count a day, so a count is judged by all
         waiting devices and not by its own cohort.
@@ -113,7 +113,7 @@ def opened_count(
 ) -> OpenedCount:
     """Return displays and clicks of an opened sum, and the variance of the noise on each number.
 
-    Counts are limited to what so many devices can contribute.
+    Counts are limited to what this many devices can contribute.
     """
     sums = total.sums()
     noise = resolve(protection).noise_variance(total.count) * total.noise_growth
@@ -134,13 +134,13 @@ def opened_count(
 def possible_counts(
     counts: NDArray[np.float64], devices: int, each_gives: int, deviation: float
 ) -> NDArray[np.float64]:
-    """Return counts [n] limited to what so many devices can contribute.
+    """Return counts [n] limited to what this many devices can contribute.
 
     A device can contribute 1 to each article and `each_gives` in total. With noise = NOISE_KEPT standard deviations,
     each number is limited to the range from -noise to the larger of `devices` and noise, and the total likewise. Noise
     on both sides of zero is kept, since cutting it off on one side would raise the counts of articles that nobody
-    clicked. An honest count changes with a probability of .3 %, and its mean is right to .0004 deviations; a forged one
-    adds at most `devices` (or that much noise) to an article.
+    clicked. An honest count changes with a probability of 0.3 %, and its mean is accurate to 0.0004 standard
+    deviations; a forged one adds at most `devices` (or that much noise) to an article.
     """
     noise = NOISE_KEPT * deviation
     within = np.clip(counts, -noise, max(float(devices), noise))

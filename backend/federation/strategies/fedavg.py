@@ -71,7 +71,7 @@ class Trimmed:
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < 0.5:
-            raise ValueError(f"share: from 0 to below 0.5, got {self.share}")
+            raise ValueError(f"share: must be at least 0 and below 0.5, got {self.share}")
 
     def __call__(self, stack: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """Return the trimmed mean.
@@ -94,14 +94,14 @@ class Stacked(Aggregate):
     def add(self, update: Mapping[str, NDArray[np.float32]], weight: int = 1) -> None:
         """Keep one update, which must already have been validated. Raises ValueError for a weight other than 1."""
         if weight != 1:
-            raise ValueError(f"weight: a robust mean counts devices alike, got {weight}")
+            raise ValueError(f"weight: a robust mean gives all devices equal weight, got {weight}")
         self._updates.append(update)
         self.count += 1
 
     def mean(self) -> dict[str, NDArray[np.float64]]:
         """Return the centre of the updates. Raises ValueError if there are none."""
         if self.count == 0:
-            raise ValueError("count: the centre of no updates is not defined")
+            raise ValueError("count: the centre of zero updates is not defined")
         return {name: self._centre(np.stack([each[name] for each in self._updates])) for name in self._shapes}
 
     def sums(self) -> dict[str, NDArray[np.float64]]:

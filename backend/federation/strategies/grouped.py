@@ -199,7 +199,7 @@ class Grouped:
     Args:
         layers: the ranker's layers, bottom first.
         personalisation: lambda by round and layer; rounds are those of this system, from 1.
-        recluster_every: T: after so many rounds of this system a round of `clustering` follows.
+        recluster_every: T: after this many rounds of this system a round of `clustering` follows.
         clustering: name of that system.
         as_published: whether readers are grouped by the global model of that round, and also after the first one: the
             paper clusters before it, where no model has been trained yet.

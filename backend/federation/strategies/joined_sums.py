@@ -127,7 +127,7 @@ class MedianOfSums(JoinOfSums):
         kept = [each for at, each in enumerate(sums) if at not in alike]
         if len(kept) < min(self.left, len(sums)):
             raise UpdateRefused(
-                f"{len(alike)} of {len(sums)} groups go further into one direction than honest devices can: some "
+                f"{len(alike)} of {len(sums)} groups moved further in one direction than honest devices can: some "
                 "devices violated the round's limits.",
                 field="body",
                 limit=f"{self.left} groups",
@@ -194,7 +194,7 @@ class JoinedSums(Aggregate):
         """
         super().__init__({}, radius)
         if not sums or not all(each.samples for each in sums):
-            raise ValueError("sums: at least one, and samples in each")
+            raise ValueError("sums: at least one is needed, each with samples")
         self.parts, self._centre = tuple(sums), centre
         self.count, self.noise_growth = sum(each.samples for each in sums), noise_growth
         self.room = noise_growth * noise_variance * self.count

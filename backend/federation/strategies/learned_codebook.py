@@ -54,8 +54,8 @@ STEADY_AFTER = 30
 class LearnedCodebook:
     """Learns the codebook of `size` prototypes.
 
-    A draft is adopted after every `adopt_every` rounds. A draft that is mostly noise is never adopted, however many
-    rounds there were (`Drift.noise_share`).
+    A draft is adopted after every `adopt_every` rounds. A draft that is mostly noise is never adopted, after any number
+    of rounds (`Drift.noise_share`).
 
     Args:
         apart: share of the mean of all readers that is subtracted from the adopted prototypes. A reader's vector is
@@ -83,15 +83,15 @@ class LearnedCodebook:
         if share > NOISE_MOST:
             enough = f"about {cohort_needed(partial(self.expected_noise_share, noise)):,} devices"
             raise RoundImpossible(
-                f"With {cohort:,} devices a round, {100 * share:.0f} % of what sets the groups of a draft apart would "
-                f"be the noise of their sums. Above {100 * NOISE_MOST:.0f} % no draft is published; {enough} a round "
-                "would be enough. No round is opened, and nobody's budget is spent.",
+                f"With {cohort:,} devices a round, {100 * share:.0f} % of the difference between a draft's groups "
+                f"would be noise. Above {100 * NOISE_MOST:.0f} % no draft is published; {enough} a round "
+                "would be enough. No round was opened, and no privacy budget was spent.",
                 field="cohort",
                 limit=enough,
             )
 
     def expected_noise_share(self, noise: SecureSum, devices: int) -> float:
-        """Return `Drift.noise_share` of a draft after many rounds of so many devices.
+        """Return `Drift.noise_share` of a draft after many rounds of this many devices.
 
         The devices are spread evenly over the groups.
         """
@@ -209,7 +209,7 @@ class LearnedCodebook:
 
 
 def cohort_needed(share: Callable[[int], float]) -> int:
-    """Return the devices a round for which at most NOISE_MOST is noise, to two digits.
+    """Return the number of devices per round for which at most NOISE_MOST is noise, to two digits.
 
     It is an estimate and rounded up.
 

@@ -68,7 +68,7 @@ class NewsHead:
             )
         except LayersTrained as trained:
             raise RoundImpossible(
-                f"Only news_rows can train such a news model: {trained}.", field="system"
+                f"Only the system news_rows can train this news model: {trained}.", field="system"
             ) from trained
         except FileNotFoundError as missing:
             raise RoundImpossible(
@@ -119,14 +119,14 @@ class NewsHead:
 
 
 def numbers(tensors: Mapping[str, NDArray[np.float64]]) -> int:
-    """Return how many numbers all tensors have together."""
+    """Return the total number of elements of all tensors."""
     return sum(each.size for each in tensors.values())
 
 
 def shards(
     rows: list[PoolRow], read: NDArray[Any], pack: Callable[[Sequence[str], NDArray[Any]], bytes]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield what a news model reads of the pool, [n, ...] by publishing day (UTC).
+    """Yield a news model's inputs for the pool, [n, ...] by publishing day (UTC).
 
     A large day has several shards. Within a day articles are in the order of arrival, so that later arrivals only
     change its end.

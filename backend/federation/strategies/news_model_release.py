@@ -49,7 +49,7 @@ class NewsModelStep:
         learning_rate: Adam's rate on the news model.
         layers: how many top layers of BERT are trained.
         threads: number in that process.
-        printed: whether the step is eq. 7 as published, and not Adam's.
+        printed: whether the step is eq. 7 as published instead of Adam's.
     """
 
     learning_rate: float
@@ -111,7 +111,7 @@ def require_bert(context: RoundContext) -> None:
     """
     if bert_encoder(context) != context.release.encoder:
         raise RoundImpossible(
-            "The release's news encoder reads words, as FedNewsRec's rounds trained it: there is no BERT below it. "
+            "The release's news encoder was trained by FedNewsRec's rounds and reads words instead of BERT's states. "
             "A round of news_head restores BERT, and so does a rollback to an earlier release.",
             field="system",
         )
@@ -207,7 +207,7 @@ def _turn(context: RoundContext, ids: tuple[str, ...], made: Stepped) -> Procrus
 def align_memories(
     session: Session, system: str, alignment: ProcrustesAlignment, before: ReleaseManifest, encoder: str
 ) -> None:
-    """Rotate what other systems' memories hold in the space: drafts of codebooks."""
+    """Rotate the vectors in other systems' memories: drafts of codebooks."""
     remembers = RoundRow.system != system, RoundRow.state == "applied", RoundRow.memory.is_not(None)
     for row in session.scalars(select(RoundRow).where(*remembers)):
         assert row.memory is not None

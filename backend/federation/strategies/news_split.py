@@ -60,14 +60,14 @@ class NewsUnion:
     follow: str
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Ask about every article of the pool that has a vector.
+        """Plan marks for every article of the pool that has a vector.
 
         Raises RoundImpossible if there is none, or no BERT encoder to train for it.
         """
         require_bert(context)
         ids = sorted(NewsPool(context.engine).vectors(context.release.encoder)[0])
         if not ids:
-            raise RoundImpossible("The pool has no vectors by the release's encoder.", field="system")
+            raise RoundImpossible("No article in the pool has a vector from the release's encoder.", field="system")
         return Plan({NEWS: (len(ids),)}, {LISTED: context.releases.add_blob(ids_blob(ids))})
 
     def conclude(
@@ -110,7 +110,7 @@ class NewsUnion:
 
 
 def ids_blob(ids: Sequence[str]) -> bytes:
-    """Return article ids as a material."""
+    """Return article ids as data for a round."""
     return json.dumps(list(ids)).encode()
 
 
@@ -122,14 +122,15 @@ def read_ids(blob: bytes) -> tuple[str, ...]:
 def opened_ids(context: RoundContext) -> tuple[str, ...]:
     """Return the articles that the previous round opened.
 
-    Raises RoundImpossible if that was no union on this release.
+    Raises RoundImpossible if that was not a union on this release.
     """
     past = context.past
     if past is None or OPENED not in past.facts:
-        raise RoundImpossible("Gradients of news vectors follow a round that unites the news.", field="system")
+        raise RoundImpossible("A round of news gradients needs a round that united the news before it.", field="system")
     if past.manifest.release != context.release.release:
         raise RoundImpossible(
-            f"The union is of release {past.manifest.release}; {context.release.release} was published meanwhile.",
+            f"The union was made for release {past.manifest.release}; {context.release.release} was published "
+            "meanwhile.",
             field="system",
         )
     return read_ids(context.releases.read_blob(BlobRef.model_validate(past.facts[OPENED]).sha256))
@@ -176,7 +177,7 @@ class NewsSplit:
         learning_rate: Adam's rate on the news model; the paper's is 5e-5.
         layers: how many top layers of BERT are trained besides pooling and head.
         threads: number in that process.
-        printed: whether the step is eq. 7 as published, and not Adam's.
+        printed: whether the step is eq. 7 as published instead of Adam's.
     """
 
     learning_rate: float = 5e-5

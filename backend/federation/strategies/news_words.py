@@ -78,7 +78,8 @@ class NewsWords:
             model = WordModel(context.data_dir / "encoder", self.architecture)
         except WordModelMissing as missing:
             raise RoundImpossible(
-                f"The news model over words isn't prepared: that is done with the ranker {self.prepared_with}.",
+                "The news model over words is not prepared. It is prepared together with the ranker "
+                f"{self.prepared_with}.",
                 field="system",
             ) from missing
         pool = NewsPool(context.engine)

@@ -236,7 +236,7 @@ class ReleaseGate:
         """Ask devices to score both weights of the ranker that the newest release has changed."""
         if not context.held_out:
             raise RoundImpossible(
-                "The gate is off, so devices hold no clicks out.", field="system", limit="the setting gate"
+                "The release gate is off, so devices hold out no clicks.", field="system", limit="the setting gate"
             )
         before = _predecessor(context)
         model = _changed_ranker(before, context.release)
@@ -326,7 +326,7 @@ def _within(value: float, reach: float) -> float:
 
 def _predecessor(context: RoundContext) -> ReleaseManifest:
     if context.release.previous is None:
-        raise RoundImpossible(f"{context.release.release} has no predecessor to compare with.", field="system")
+        raise RoundImpossible(f"{context.release.release} has no previous release to compare with.", field="system")
     return context.releases.manifest(context.release.previous)
 
 
@@ -346,6 +346,6 @@ def _changed_ranker(before: ReleaseManifest, after: ReleaseManifest) -> str:
     ]
     if not changed:
         raise RoundImpossible(
-            f"No ranker has other weights in {after.release} than in {before.release}.", field="system"
+            f"No ranker has different weights in {after.release} than in {before.release}.", field="system"
         )
     return after.default_ranker if after.default_ranker in changed else changed[0]

@@ -98,9 +98,9 @@ class BasisRounds:
         if share > NOISE_MOST:
             enough = f"about {cohort_needed(partial(expected_noise_share, noise, numbers)):,} devices"
             raise RoundImpossible(
-                f"With {cohort:,} devices a round, {100 * share:.0f} % of what {JUDGED_AFTER} rounds train would be "
-                f"the noise of their sums. Above {100 * NOISE_MOST:.0f} % no device votes on it; {enough} a round "
-                "would be enough. No round is opened, and nobody's budget is spent.",
+                f"With {cohort:,} devices a round, {100 * share:.0f} % of the change made by {JUDGED_AFTER} rounds "
+                f"would be noise. Above {100 * NOISE_MOST:.0f} % no device votes on it; {enough} a round "
+                "would be enough. No round was opened, and no privacy budget was spent.",
                 field="cohort",
                 limit=enough,
             )
@@ -177,7 +177,7 @@ DRAFT = "draft"
 
 @dataclass(frozen=True)
 class BasisDraft:
-    """Prototypes [K, D] of length 1 after so many rounds, their start, and the noise in them.
+    """Prototypes [K, D] of length 1 after some rounds, their start, and the noise in them.
 
     The noise is the mean squared length of what the steps have added.
     """
@@ -229,7 +229,7 @@ class BasisVote:
             raise RoundImpossible("No round has drafted a basis to vote on.", field="system")
         if not context.held_out:
             raise RoundImpossible(
-                "The gate is off, so devices hold no clicks out.", field="system", limit="the setting gate"
+                "The release gate is off, so devices hold out no clicks.", field="system", limit="the setting gate"
             )
         if past.manifest.release != context.release.release:
             raise RoundImpossible(

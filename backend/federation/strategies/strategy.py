@@ -207,7 +207,7 @@ class ChecksReliability(Protocol):
     """A strategy that knows in advance when a round would give no result."""
 
     def why_not(self, system: FederatedSystem, engine: Engine, devices: int) -> str | None:
-        """Return why a round with so many waiting devices would give no result, or None."""
+        """Return why a round with this many waiting devices would give no result, or None."""
         ...
 
 

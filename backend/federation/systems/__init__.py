@@ -102,10 +102,10 @@ def full_name(system: str, protection: str | None = None, aggregation: str | Non
             wanted, _, how = axes.partition("/")
             return SYSTEMS[name].compose(protection or wanted, aggregation or how or None).name
         known = ", ".join((*SYSTEMS, *PRESETS, *STEPS))
-        raise UnknownSystem("This server runs other systems.", field="system", limit=known)
+        raise UnknownSystem("This server does not run that system.", field="system", limit=known)
     if protection is not None or aggregation is not None:
         raise RoundImpossible(
-            f"{system} is one configuration, and its protection and aggregation can't be chosen.",
+            f"{system} has a fixed configuration: its protection and aggregation can't be chosen.",
             field="aggregation" if protection is None else "protection",
             limit=system,
         )

@@ -110,9 +110,11 @@ class SystemSpec:
 
     def __post_init__(self) -> None:
         if self.centre is not None and resolve(self.protection).summed:
-            raise ValueError("centre: nobody sees the updates of a secure sum, so there is no robust mean of them")
+            raise ValueError(
+                "centre: a robust mean is not possible with a secure sum, since nobody sees single updates"
+            )
         if self.join is not None and resolve(self.protection).radius is None:
-            raise ValueError("join: only secure sums of clipped vectors have bounds that a group's sum is held to")
+            raise ValueError("join: only secure sums of clipped vectors have bounds to check a group's sum against")
 
     @property
     def offers(self) -> float:

@@ -34,11 +34,11 @@ article needs 27 holders, and epsilon is still 29. The noise is a field of the p
 So `news_union_secure` also opens exact counts of holders and has no epsilon; it is named after the noisy round of
 gradients that follows it.
 
-The preset `efficient_fedrec` is the paper's. Devices mark all news that they displayed, with random ring elements as in
-eq. 8 (`news_union_marks`), so the sum reveals which articles were displayed to anybody, but not to how many; every row
-is opened. A row that only one device holds reveals that device's gradients in clear. n_u counts every sample of the
-last 50 feeds with clicks, nothing is clipped (the fixed point of 64 bits holds gradients up to a length of 1,000), and
-eqs. 5 and 7 step both models. A device's graph has no dropout. The paper's group is `--cohort 50`.
+The preset `efficient_fedrec` is the paper's. Devices mark all articles that they displayed, with random ring elements
+as in eq. 8 (`news_union_marks`), so the sum reveals which articles were displayed to anybody, but not to how many;
+every row is opened. A row that only one device holds reveals that device's gradients in clear. n_u counts every sample
+of the last 50 feeds with clicks, nothing is clipped (the fixed point of 64 bits holds gradients up to a length of
+1,000), and eqs. 5 and 7 step both models. A device's graph has no dropout. The paper's group is `--cohort 50`.
 """
 
 from __future__ import annotations
@@ -116,10 +116,7 @@ EFFICIENT_FEDREC = replace(
 
 
 def with_news_layers(systems: Mapping[str, SystemSpec], layers: int) -> dict[str, SystemSpec]:
-    """Return the row-wise systems, by name, with so many trained top layers of BERT.
-
-    Pooling and head are trained besides.
-    """
+    """Return the row-wise systems, by name, with this many trained top layers of BERT, besides pooling and head."""
     return {
         name: replace(each, strategy=replace(each.strategy, layers=layers))
         for name, each in systems.items()

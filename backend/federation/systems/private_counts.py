@@ -1,7 +1,7 @@
 """Private counts of displays and clicks, for popularity (docs/decisions/010).
 
 A device contributes at most 5 clicks, and 32 displays that weigh 3/16 each. Its vector has no negative value and an L2
-norm of at most sqrt(5 + 32 (3/16)^2) = 2.47, so exchanging all of its reader's data moves the sum by at most 3.5.
+norm of at most sqrt(5 + 32 (3/16)^2) = 2.47, so replacing all of its reader's data moves the sum by at most 3.5.
 Shares of 278 steps of 2^-8 (1.09 clicks) make noise of 8.4 clicks (45 displays) in the sum of 60 survivors, which costs
 each of them epsilon 1.98 at delta 1e-6 for everything it did in the window; with 10 survivors the noise is 3.4 clicks
 and epsilon 5.3. The noise grows with the square root of the cohort, and counts grow with the cohort: for a thousand

@@ -1,8 +1,8 @@
 """The release gate: 3 numbers from each device in a noisy secure sum.
 
-See `strategies.release_gate`. A device's vector lies in the L2 ball of radius 1.06, so exchanging all of a reader's
-data moves the sum by at most 2.12. With shares of sigma = 61,000 steps of 2^-16 a device pays epsilon 1.36 at delta
-1e-6 with 60 survivors, and 3.62 in a round that may be opened with 10: a daily budget of 8 pays for a round of
+See `strategies.release_gate`. A device's vector lies in the L2 ball of radius 1.06, so replacing all of a reader's data
+moves the sum by at most 2.12. With shares of sigma = 61,000 steps of 2^-16 a device pays epsilon 1.36 at delta 1e-6
+with 60 survivors, and 3.62 in a round that may be opened with 10: a daily budget of 8 pays for a round of
 `small_ranker` (4.33) and its gate. For each click 16 other articles are drawn as negatives.
 """
 

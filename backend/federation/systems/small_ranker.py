@@ -1,7 +1,7 @@
 """The default ranker, trained under local noise, with robust means, or by secure sums.
 
 It has 262 parameters. `local` gives local differential privacy. A coordinate costs 2 * 0.01 / 0.1 = 0.2, and a whole
-upload 0.2 * 262 = 52.4 in pure epsilon: this is no strong guarantee, but 650 to 90,000 times less than the papers'
+upload 0.2 * 262 = 52.4 in pure epsilon: this is not a strong guarantee, but 650 to 90,000 times less than the papers'
 models cost, since the cost grows with the number of coordinates. A device charges exactly this.
 
 The clip leaves 97 of 100 coordinates of the metric's gradient unchanged and limits those of beta, sharpness and the
@@ -13,9 +13,9 @@ noise is 0.1 sqrt(2 / 60) = 0.018 a coordinate, so a step moves a weight by abou
 The aggregations `trimmed` and `median` are means that malicious clients can't move far (`strategies.robust_mean`).
 
 Under `secure`, the default protection, the noise is inside the sum. A device's gradient is scaled into the L2 ball of
-radius 0.1, so exchanging all of a reader's data moves the sum by at most 0.2. With shares of sigma = 4,900 steps of
+radius 0.1, so replacing all of a reader's data moves the sum by at most 0.2. With shares of sigma = 4,900 steps of
 2^-16 (0.075) the sum of 60 survivors carries noise of 0.58, and the mean 0.0097 a coordinate; a round costs each of
-them epsilon 1.62 at delta 1e-6 (4.33 with 10 survivors, which a device charges if a round may be opened with so few).
+them epsilon 1.62 at delta 1e-6 (4.33 with 10 survivors, which a device charges if a round may be opened with that few).
 Under local noise these figures are 0.018 a coordinate and 52.4.
 
 With the aggregation `median` a cohort of at least three groups of twelve is summed in such groups, which are joined by

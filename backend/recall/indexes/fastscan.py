@@ -38,7 +38,7 @@ class ScanIndex:
         """Train the codes on a sample and index everything. D must be even."""
         dimensions = vectors.shape[1]
         if dimensions % COORDINATES_PER_CODE:
-            raise ValueError(f"vectors have {dimensions} dimensions; codes stand for {COORDINATES_PER_CODE} each")
+            raise ValueError(f"vectors have {dimensions} dimensions; each code covers {COORDINATES_PER_CODE}")
         faiss.omp_set_num_threads(threads)
         codes = faiss.IndexPQ(dimensions, dimensions // COORDINATES_PER_CODE, CODE_BITS, faiss.METRIC_INNER_PRODUCT)
         codes.train(np.ascontiguousarray(vectors[:: max(len(vectors) // TRAINING_VECTORS, 1)]))

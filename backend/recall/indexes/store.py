@@ -124,11 +124,11 @@ class IndexStore:
             card = IndexDescription.model_validate_json(self._objects.read(name + CARD_SUFFIX))
             dumped = self._objects.read(name + INDEX_SUFFIX)
         except FileNotFoundError:
-            raise IndexBroken("No index of this pool is kept.") from None
+            raise IndexBroken("No index of this pool is stored.") from None
         except ValidationError:
             raise IndexBroken(f"{name}{CARD_SUFFIX} is damaged.") from None
         if hashlib.sha256(dumped).hexdigest() != card.sha256:
-            raise IndexBroken(f"{name}{INDEX_SUFFIX} is damaged: its SHA-256 is not the one beside it.")
+            raise IndexBroken(f"{name}{INDEX_SUFFIX} is damaged: its SHA-256 differs from the stored one.")
         index: VectorIndex
         if card.structure == "scan":
             index = ScanIndex.restore(dumped, keys, vectors, effort=card.effort, threads=threads)

@@ -163,13 +163,13 @@ def selected(table: Table, columns: str | None, rows: str | None) -> Table:
         named = [tuple(name.split(" & ")) for name in rows.split(" | ")]
         for name in named:
             if not any(_has(row, name) for row in table.rows):
-                raise KeyError(f"{' & '.join(name)!r} is no row of {table.title!r}")
+                raise KeyError(f"{' & '.join(name)!r} is not a row of {table.title!r}")
         kept = [row for row in table.rows if any(_has(row, name) for name in named)]
     if columns is None:
         return replace(table, rows=kept)
     names = tuple(columns.split(" | "))
     if missing := set(names) - set(table.columns):
-        raise KeyError(f"{missing} are no columns of {table.title!r}")
+        raise KeyError(f"{missing} are not columns of {table.title!r}")
     places = [table.columns.index(name) for name in names]
     return replace(table, columns=names, rows=[tuple(row[place] for place in places) for row in kept])
 

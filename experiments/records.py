@@ -103,7 +103,7 @@ class Record:
         for table in self.tables:
             if table.title == title:
                 return table
-        raise KeyError(f"{title!r} is none of {[table.title for table in self.tables]}")
+        raise KeyError(f"{title!r} is not one of {[table.title for table in self.tables]}")
 
     def provenance(self, tables: Sequence[Table]) -> str:
         """Return command, date, machine, load, and the seeds and version of some of its tables, in one line."""
@@ -156,4 +156,4 @@ def read(name: str, folder: Path | None = None) -> Record:
         measured_on = date.fromisoformat(kept["measured_on"])
         return Record(**{**kept, "tables": tables, "measured_on": measured_on})
     except (KeyError, TypeError, json.JSONDecodeError) as broken:
-        raise ValueError(f"{path.name} is no record: {broken!r}") from None
+        raise ValueError(f"{path.name} is not a record: {broken!r}") from None

@@ -66,7 +66,7 @@ def bench(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     name = what.value
     if news and what is not BenchName.large_pools:
-        raise typer.BadParameter("only large-pools takes --news", param_hint="--news")
+        raise typer.BadParameter("--news is only for the bench large-pools", param_hint="--news")
     if system:
         _check_systems(what, system)
     if name in GROUPS:
@@ -88,7 +88,7 @@ def _check_systems(what: BenchName, systems: list[str]) -> None:
     from experiments.bench.systems import by_hand
 
     if what is not BenchName.systems:
-        raise typer.BadParameter("only systems takes --system", param_hint="--system")
+        raise typer.BadParameter("--system is only for the bench systems", param_hint="--system")
     known = by_hand()
     for name in systems:
         if name not in known:

@@ -75,7 +75,7 @@ class _Rows:
 
     def of(self, text: str, path: Path, line: int, field: str) -> int:
         if not text.isdecimal():
-            raise MalformedRow(path, line, f"{field} {text!r}: a number is expected")
+            raise MalformedRow(path, line, f"{field} {text!r}: expected a number")
         return self.row.setdefault(text, len(self.row))
 
 
@@ -90,7 +90,7 @@ def _week(folder: Path, users: _Rows, articles: _Rows) -> Week:
         times.append(_seconds(row[2], path, line))
         shown, opened = row[7].split(), row[8].split()
         if not shown:
-            raise MalformedRow(path, line, "articles in view: at least one is expected")
+            raise MalformedRow(path, line, "articles in view: expected at least one")
         if len(set(shown)) < len(shown):
             raise MalformedRow(path, line, "articles in view: an article is named twice")
         if lost := set(opened) - set(shown):
@@ -138,4 +138,4 @@ def _seconds(text: str, path: Path, line: int) -> int:
     try:
         return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
     except ValueError:
-        raise MalformedRow(path, line, f"time {text!r}: expected like 2023-05-18T07:00:03") from None
+        raise MalformedRow(path, line, f"time {text!r}: expected a time such as 2023-05-18T07:00:03") from None

@@ -157,7 +157,7 @@ def load_news(path: Path) -> NewsTable:
         if not news_id:
             raise MalformedRow(path, line, "the news id is empty")
         if news_id in seen:
-            raise MalformedRow(path, line, f"news {news_id} stands in line {seen[news_id]} already")
+            raise MalformedRow(path, line, f"news {news_id} already appears in line {seen[news_id]}")
         if not title.strip():
             raise MalformedRow(path, line, f"news {news_id} has no title")
         seen[news_id] = line
@@ -184,7 +184,7 @@ def load_behaviors(path: Path, news: NewsTable) -> Impressions:
         shown = [each.rpartition("-") for each in row[4].split()]
         for news_id, _, label in shown:
             if label not in LABELS:
-                raise MalformedRow(path, line, f"candidate {news_id}-{label}: a label of 0 or 1 is expected")
+                raise MalformedRow(path, line, f"candidate {news_id}-{label}: expected a label of 0 or 1")
         candidates.append([_row_of(news_id, news, path, line, "candidate") for news_id, _, _ in shown])
         clicked += [LABELS[label] for _, _, label in shown]
     return Impressions(
@@ -217,7 +217,7 @@ def _seconds(text: str, path: Path, line: int) -> int:
     try:
         return int(datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC).timestamp())
     except ValueError:
-        raise MalformedRow(path, line, f"time {text!r}: expected like 11/15/2019 12:00:00 PM") from None
+        raise MalformedRow(path, line, f"time {text!r}: expected a time such as 11/15/2019 12:00:00 PM") from None
 
 
 def _row_of(news_id: str, news: NewsTable, path: Path, line: int, field_name: str) -> int:

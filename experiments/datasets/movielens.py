@@ -69,9 +69,9 @@ def _users(path: Path, rows: dict[str, int]) -> tuple[NDArray[np.int64], tuple[s
     for line, (number, age, gender, occupation, _) in _rows(path, "|", USER_COLUMNS):
         _check_number(number, len(ages) + 1, path, line)
         if not age.isdecimal() or int(age) == 0:
-            raise MalformedRow(path, line, f"age {age!r}: a number above 0 is expected")
+            raise MalformedRow(path, line, f"age {age!r}: expected a number above 0")
         if gender not in ("F", "M"):
-            raise MalformedRow(path, line, f"gender {gender!r}: F or M is expected")
+            raise MalformedRow(path, line, f"gender {gender!r}: expected F or M")
         if occupation not in rows:
             raise MalformedRow(path, line, f"occupation {occupation!r} is not in u.occupation")
         ages.append(int(age))
@@ -88,7 +88,7 @@ def _films(path: Path) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         if not row[1].strip():
             raise MalformedRow(path, line, "the title is empty")
         if odd := [flag for flag in row[-GENRES:] if flag not in FLAGS]:
-            raise MalformedRow(path, line, f"genre flag {odd[0]!r}: 0 or 1 is expected")
+            raise MalformedRow(path, line, f"genre flag {odd[0]!r}: expected 0 or 1")
         titles.append(row[1])
         genres.append([FLAGS[flag] for flag in row[-GENRES:]])
     return tuple(titles), np.array(genres, dtype=np.int64)
@@ -99,10 +99,10 @@ def _ratings(path: Path, users: int, films: int) -> tuple[csr_array, NDArray[np.
     for line, (user, film, rating, _) in _rows(path, "\t", RATING_COLUMNS):
         for name, text, limit in (("user", user, users), ("film", film, films), ("rating", rating, 5)):
             if not text.isdecimal() or not 1 <= int(text) <= limit:
-                raise MalformedRow(path, line, f"{name} {text!r}: a number from 1 to {limit} is expected")
+                raise MalformedRow(path, line, f"{name} {text!r}: expected a number from 1 to {limit}")
         pair = int(user) - 1, int(film) - 1
         if pair in pairs:
-            raise MalformedRow(path, line, f"user {user} has rated film {film} in line {pairs[pair]} already")
+            raise MalformedRow(path, line, f"user {user} has rated film {film} already, in line {pairs[pair]}")
         pairs[pair] = line
     given = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     places = np.lexsort((given[:, 1], given[:, 0]))
@@ -112,7 +112,7 @@ def _ratings(path: Path, users: int, films: int) -> tuple[csr_array, NDArray[np.
 
 def _check_number(text: str, expected: int, path: Path, line: int) -> None:
     if text != str(expected):
-        raise MalformedRow(path, line, f"number {text!r}: {expected} is expected, as there is no gap")
+        raise MalformedRow(path, line, f"number {text!r}: expected {expected}, since the numbers have no gaps")
 
 
 def _rows(path: Path, separator: str, columns: int) -> Iterator[tuple[int, list[str]]]:

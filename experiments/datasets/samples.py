@@ -101,7 +101,7 @@ def training_samples(train: Impressions, news: int) -> TrainingSamples:
             found[user].append((history[:place], int(history[place]), nothing))
     kept = {user: samples for user, samples in found.items() if samples}
     if not kept:
-        raise ValueError("train: no click has a history before it")
+        raise ValueError("train: no click has an earlier click as its history")
     everything = set(popular.tolist())
     for user, samples in kept.items():
         if everything <= read[user] and not all(len(skipped) for _, _, skipped in samples):

@@ -45,7 +45,7 @@ def paired_difference(impressions: Impressions, first: NDArray[np.float64], seco
         if 0 < labels.sum() < len(labels):
             found.append(auc(labels, first[start:end]) - auc(labels, second[start:end]))
     if len(found) < 2:
-        raise ValueError(f"impressions: {len(found)} have clicked and skipped news, at least 2 are needed")
+        raise ValueError(f"impressions: {len(found)} have both clicked and skipped articles, at least 2 are needed")
     return Difference(float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found))))
 
 

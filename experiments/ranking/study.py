@@ -172,5 +172,5 @@ def chosen_models(parts: Sequence[str]) -> list[str]:
     """
     unknown = [part for part in parts if not any(part.lower() in name.lower() for name in STUDY_MODELS)]
     if unknown:
-        raise ValueError(f"models: {unknown[0]!r} is in none of {', '.join(STUDY_MODELS)}")
+        raise ValueError(f"models: {unknown[0]!r} is not one of {', '.join(STUDY_MODELS)}")
     return [name for name in STUDY_MODELS if any(part.lower() in name.lower() for part in parts)]

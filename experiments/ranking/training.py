@@ -64,9 +64,9 @@ class RankingSettings:
 
     def __post_init__(self) -> None:
         if self.engine == "ray" and self.processes > 1:
-            raise ValueError("processes: with engine ray every core of the cluster takes part")
+            raise ValueError("processes: can't be limited with engine ray, which uses every core of the cluster")
         if self.engine != "ray" and self.cluster is not None:
-            raise ValueError("cluster: it takes engine ray")
+            raise ValueError("cluster: only allowed with engine ray")
 
 
 OF_THIS_MACHINE = frozenset({"processes", "engine", "cluster"})

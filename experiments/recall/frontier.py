@@ -183,7 +183,7 @@ def _attacks(frontier: Frontier) -> Iterator[Bar]:
 
 def _attack(row: FrontierRow) -> float:
     if row.attack is None:
-        raise ValueError(f"{row.mode}: was not attacked")
+        raise ValueError(f"{row.mode}: has no attack result")
     return row.attack[1]
 
 

@@ -52,7 +52,7 @@ def history_samples(readers: Sequence[Rows], news: int) -> TrainingSamples:
     """
     kept = [clicks for clicks in readers if left_out(len(clicks))]
     if not kept:
-        raise ValueError("readers: none has clicks enough for a sample")
+        raise ValueError("readers: none has enough clicks for a sample")
     ends = [range(len(clicks) - left_out(len(clicks)), len(clicks)) for clicks in kept]
     pairs = [(reader, end) for reader, mine in enumerate(ends) for end in mine]
     nothing = np.zeros(0, np.int64)

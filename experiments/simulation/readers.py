@@ -60,6 +60,6 @@ class SimulatedReader:
         """
         if bool(features) != (self.library.features is not None):
             made = "without" if self.library.features is None else "with"
-            raise ValueError(f"features: {features or 'none'} requested, the library was made {made} features")
+            raise ValueError(f"features: {features or 'none'} requested, but the library was made {made} features")
         rows = rng.permutation(self.samples.of_reader(self.reader))[:limit]
         return self.library.samples(self.samples.clicks[rows], self.samples.candidates(rows, negatives, rng))

@@ -133,7 +133,7 @@ class LiveRounds:
         """
         optimizer, strategy = spec.optimizer, spec.strategy
         if resolve(spec.protection).radius is None or optimizer is None:
-            raise ValueError(f"system: {spec.name} takes no steps by secure sums")
+            raise ValueError(f"system: {spec.name} does not step by secure sums")
         whole = FullGradientTask(spec.negatives, spec.samples_limit, tuple(FEATURES))
         plan = Rounds(rounds, cohort, self.population.readers, seed)
         if isinstance(strategy, Grouped):
@@ -141,7 +141,7 @@ class LiveRounds:
         elif isinstance(strategy, FedAvg):
             found = self._common(strategy, spec, optimizer, whole, plan)
         else:
-            raise ValueError(f"system: {spec.name} steps neither one model nor groups")
+            raise ValueError(f"system: {spec.name} trains neither one model nor groups")
         return (served for served in found if served.rounds % every == 0)
 
     def _common(

@@ -276,5 +276,5 @@ def methods_of(base: str, asked: Sequence[str]) -> list[str]:
     missing = [name for name in asked if name not in there]
     if missing:
         needs = " (pip install 'ownfeed[he]')" if missing[0] == ENCRYPTED and base == "small" else ""
-        raise ValueError(f"method: {missing[0]!r} is none of {', '.join(there)} for {base}{needs}")
+        raise ValueError(f"method: {missing[0]!r} is not one of {', '.join(there)} for {base}{needs}")
     return list(asked) or there

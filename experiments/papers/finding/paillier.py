@@ -237,7 +237,7 @@ class Packing:
             found.append(slot)
             message = (message - slot) >> self.slot_bits
         if message:
-            raise ValueError("message: more than its slots hold")
+            raise ValueError("message: does not fit its slots")
         return found
 
 
@@ -261,7 +261,8 @@ class Encrypted:
     def __post_init__(self) -> None:
         if self.bound >= 1 << (self.packing.slot_bits - 1):
             raise CapacityExceeded(
-                f"{self.bound.bit_length() + 1} bits a slot, there are {self.packing.slot_bits}: encrypt it anew"
+                f"{self.bound.bit_length() + 1} bits a slot, only {self.packing.slot_bits} are available: "
+                "encrypt it again"
             )
 
     @property
@@ -280,7 +281,7 @@ def encrypt(
     """
     vector = np.asarray(values, dtype=np.float64).reshape(-1)
     if not np.isfinite(vector).all() or (len(vector) and np.abs(vector).max() > bound):
-        raise ValueError(f"values: finite and within {bound}")
+        raise ValueError(f"values: must be finite and within {bound}")
     scale = 1 << packing.fraction_bits
     integers = [weight * int(each) for each in np.rint(vector * scale)]
     starts = range(0, len(integers), packing.slots)
@@ -305,7 +306,7 @@ def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: Adds) -
         raise ValueError("terms: at least one")
     first = terms[0][1]
     if any(each.length != first.length or each.packing != first.packing for _, each in terms):
-        raise ValueError("terms: vectors of one length and packing")
+        raise ValueError("terms: must have the same length and packing")
     parts = [(Fraction(factor) / each.denominator, each) for factor, each in terms]
     denominator = int(np.lcm.reduce([part.denominator for part, _ in parts], dtype=object))
     integers = [(int(part * denominator), each) for part, each in parts]

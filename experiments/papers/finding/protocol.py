@@ -74,7 +74,7 @@ def split(mind: Mind) -> Protocol:
         user: place for place, user in enumerate(user for user, each in histories.items() if left_out(len(each)))
     }
     if len(numbers) != samples.readers:
-        raise ValueError(f"train: {samples.readers} readers have samples, and {len(numbers)} long histories")
+        raise ValueError(f"train: {samples.readers} readers have samples, but {len(numbers)} have long histories")
     days = np.array([datetime.fromtimestamp(moment, UTC).toordinal() for moment in mind.train.times_sec])
     last = days == days.max()
     train = _judged(mind.train, numbers)

@@ -188,7 +188,7 @@ def methods_by_base(bases: Sequence[str], methods: Sequence[str]) -> dict[str, l
     """Return the methods of each base; no names select all. Raises ValueError for an unknown name."""
     unknown = [name for name in bases if name not in BASES]
     if unknown:
-        raise ValueError(f"model: {unknown[0]!r} is none of {', '.join(BASES)}")
+        raise ValueError(f"model: {unknown[0]!r} is not one of {', '.join(BASES)}")
     return {base: methods_of(base, methods) for base in bases}
 
 

@@ -208,6 +208,6 @@ def wanted(systems: Sequence[str]) -> list[str]:
         found = [name for name in TRAININGS if name.lower() == part.lower()]
         found = found or [name for name in TRAININGS if part.lower() in name.lower()]
         if not found:
-            raise ValueError(f"systems: {part!r} is in none of {', '.join(TRAININGS)}")
+            raise ValueError(f"systems: {part!r} is not one of {', '.join(TRAININGS)}")
         names.update(found)
     return [name for name in TRAININGS if name in names]

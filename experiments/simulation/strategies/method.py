@@ -136,7 +136,7 @@ class RunningMean:
     def value(self) -> dict[str, NDArray[np.float64]]:
         """The mean. Raises ValueError if nothing was added."""
         if not self.weight:
-            raise ValueError("weight: the mean of nothing is not defined")
+            raise ValueError("weight: the mean of zero updates is not defined")
         return {name: np.asarray(total / self.weight) for name, total in self._sums.items()}
 
 

@@ -140,7 +140,7 @@ def test_chain_that_contradicts_the_release_is_refused_as_a_fork(
     server.publish()
     server.chain = [*honest, server.chain[-1]]
     clock.go_on(3_601)
-    with pytest.raises(ReleaseForked, match="others than those that this device was shown up to r1"):
+    with pytest.raises(ReleaseForked, match="differ from those this device was shown up to r1"):
         device.sync()
     assert in_use(device) == "r1"
 

@@ -96,7 +96,7 @@ def test_full_slot_is_detected_before_it_overflows() -> None:
     full = encrypt(np.full(3, 0.9), KEY, packing, bound=1.0)
     assert full.bound == 2**16 + 1
     np.testing.assert_allclose(decrypt(weighted_sum([(2**17 - 3, full)], PUBLIC), KEY), 0.9 * (2**17 - 3), rtol=1e-4)
-    with pytest.raises(CapacityExceeded, match="35 bits a slot, there are 34"):
+    with pytest.raises(CapacityExceeded, match="35 bits a slot, only 34 are available"):
         weighted_sum([(2**17 - 1, full)], PUBLIC)
     with pytest.raises(ValueError, match="does not fit its slots"):
         packing.unpack(packing.pack([1, 2, 3]), 2)

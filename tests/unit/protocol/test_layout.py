@@ -101,7 +101,7 @@ def test_updates_with_the_wrong_tensors_are_named_in_the_error() -> None:
 
 def test_impossible_sums_are_refused() -> None:
     plan = layout()
-    with pytest.raises(ValueError, match=f"total: {plan.length} elements"):
+    with pytest.raises(ValueError, match=f"total: expected {plan.length} elements"):
         plan.decode(np.zeros(3, dtype="<u4"))
     for impossible in (161, 2**32 - 1):
         total = np.zeros(plan.length, dtype="<u4")

@@ -36,7 +36,7 @@ def test_headroom_covers_ten_standard_deviations_of_noise() -> None:
 
 
 def test_noise_and_weights_cannot_be_combined() -> None:
-    with pytest.raises(ValidationError, match="devices count alike"):
+    with pytest.raises(ValidationError, match="weight_limit: must be 1"):
         SecureSum(clip=0.1, sigma=1, weight_limit=2)
 
 

@@ -90,7 +90,7 @@ def test_marks_with_noise_are_charged_and_marks_without_noise_are_not() -> None:
 def test_marks_beyond_the_limit_or_other_than_zero_and_one_are_refused() -> None:
     protection = UnionMarks(rows_limit=2)
     agreed = protection.terms("round-1", cohort=3, cohort_minimum=2, coordinates=12)
-    with pytest.raises(ValueError, match="held: 3 news, at most 2"):
+    with pytest.raises(ValueError, match="held: 3 articles, at most 2"):
         mark(row({1, 2, 3}), protection, agreed, SeededNoise(0))
     with pytest.raises(ValueError, match="only 0 and 1"):
         mark(row({1}) * 2, protection, agreed, SeededNoise(0))
@@ -144,5 +144,5 @@ def test_impossible_settings_are_named_in_the_error() -> None:
         protection.terms("round-1", cohort=1_001, cohort_minimum=2, coordinates=12)
     with pytest.raises(ValueError, match="shapes"):
         protection.layout({NEWS: (11,)}, agreed)
-    with pytest.raises(ValueError, match="total: 12 elements"):
+    with pytest.raises(ValueError, match="total: expected 12 elements"):
         protection.layout({NEWS: (12,)}, agreed).sums(from_integers(np.zeros(3, dtype=np.int64), 32), 3)

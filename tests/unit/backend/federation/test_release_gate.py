@@ -358,7 +358,7 @@ def test_ranker_without_a_gate_is_not_published_while_gating_is_on(
 
 def test_first_release_or_one_with_unchanged_rankers_cannot_be_scored(world: GatedRounds) -> None:
     coordinator: Coordinator = world.backend.coordinator
-    with pytest.raises(RoundImpossible, match="r1 has no predecessor"):
+    with pytest.raises(RoundImpossible, match="r1 has no previous release"):
         coordinator.open_round("release_gate", cohort=12, cohort_minimum=10, seconds=60.0)
     store = world.backend.releases
     same = store.require_current()

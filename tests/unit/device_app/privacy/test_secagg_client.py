@@ -139,7 +139,7 @@ def test_altered_box_is_reported_and_its_sender_excluded() -> None:
         device = devices[0].revived()
         assert complained_of(device.receive(Shares(boxes=boxes))) == (2,)
         assert [one.member for one in device.state.held] == [1, 3, 4]
-        with pytest.raises(SumAborted, match="member 2 is to be in the sum, and this device holds no share"):
+        with pytest.raises(SumAborted, match="member 2 is listed in the sum, but this device holds no share"):
             device.revived().receive(Sharers(members=(1, 2, 3, 4)))
         with pytest.raises(SumAborted, match="the server left this device out"):
             device.revived().receive(Sharers(members=(3, 4)))

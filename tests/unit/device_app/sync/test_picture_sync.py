@@ -136,13 +136,13 @@ HOSTILE = {
         shard_of(b'[["a",0,%d]]' % (PICTURE_LIMIT_BYTES + 1), b"\0" * (PICTURE_LIMIT_BYTES + 1)), 1, "limit is 16384",
     ),
     "a larger one in a text": (shard_of(b'[["a",1,98305]]', b"\0" * 98_305), 1, "from 1 to 98304"),
-    "a fifth one in a text": (shard_of(b'[["a",5,1]]', b"\0"), 1, "a place is from 0 to 4"),
+    "a fifth one in a text": (shard_of(b'[["a",5,1]]', b"\0"), 1, "a place must be from 0 to 4"),
     "a wide one in a text": (
         shard_of(b'[["a",1,%d]]' % len(WIDE), WIDE), 1, "801 x 10 pixels, at most 800 x 2400 are allowed",
     ),
-    "svg": (shard_of(b'[["a",0,40]]', b'<svg xmlns="http://www.w3.org/2000/svg"/>'[:40]), 1, "no WebP"),
+    "svg": (shard_of(b'[["a",0,40]]', b'<svg xmlns="http://www.w3.org/2000/svg"/>'[:40]), 1, "not a WebP"),
     "png": (
-        shard_of(b'[["a",0,%d]]' % len(picture_file("PNG", (60, 40))), picture_file("PNG", (60, 40))), 1, "no WebP",
+        shard_of(b'[["a",0,%d]]' % len(picture_file("PNG", (60, 40))), picture_file("PNG", (60, 40))), 1, "not a WebP",
     ),
     "another picture's size": (
         shard_of(b'[["a",0,%d]]' % len(picture_file("WEBP", (48, 30))), picture_file("WEBP", (48, 30))), 1,

@@ -50,32 +50,38 @@ class RecallSettings(FileSettings):
     """Settings of a release's recall model, of how reports become lists, and of the threads for it."""
 
     basis_size: int | None = Field(
-        default=None, ge=2, le=512, description="B, the basic interests of a release's recall model; none: the usual."
+        default=None,
+        ge=2,
+        le=512,
+        description="B, the number of basic interests of a release's recall model; None: the default.",
     )
     cluster_distance: float | None = Field(
         default=None,
         gt=0,
         le=1_000,
-        description="d, up to which clicks are one interest; none: one that gives readers of the pool's topics 3 to 4 "
-        "interests.",
+        description="d, the distance up to which clicks belong to one interest; None: the one at which a reader of "
+        "the pool's topics has 3 to 4 interests.",
     )
     score_clip: float | None = Field(
-        default=None, gt=0, le=1_000_000, description="delta, the bound of a score before its noise; none: the usual."
+        default=None,
+        gt=0,
+        le=1_000_000,
+        description="delta, the bound on a score before noise is added; None: the default.",
     )
     score_noise: float | None = Field(
         default=None,
         ge=0.000_001,
         le=1_000_000,
-        description="lambda_I, the scale of the Laplace noise on scores; none: the usual.",
+        description="lambda_I, the scale of the Laplace noise on scores; None: the default.",
     )
     index: Literal["auto", "basis", "exact", "ivf", "fastscan"] = Field(
         default="auto",
-        description="How the news nearest to an interest vector are found. 'auto': as 'basis', unless the basic "
-        "interests are more than half as many as the vectors have dimensions; then exactly up to `exact_index_limit`, "
-        "and beyond by the first of the others that finds nearly all of them. 'basis': exactly, by the coordinates of "
-        "all vectors in the span of the basic interests. 'exact', 'ivf' (inverted lists of quantised vectors) and "
-        "'fastscan' (four-bit codes): by that index, whatever the pool's size and what it misses, which the console "
-        "shows.",
+        description="How the news nearest to an interest vector are found. 'auto': as 'basis', unless there are more "
+        "than half as many basic interests as dimensions; then exactly up to `exact_index_limit`, and "
+        "beyond it by the first of the other indexes that finds nearly all of them. 'basis': exactly, by "
+        "the coordinates of all vectors in the span of the basic interests. 'exact', 'ivf' (inverted "
+        "lists of quantised vectors) and 'fastscan' (four-bit codes): by that index, whatever the pool's "
+        "size; the console shows what it misses.",
     )
     exact_index_limit: int = Field(
         default=20_000,
@@ -85,24 +91,25 @@ class RecallSettings(FileSettings):
     )
     score_decoder: Literal["posterior", "softmax"] = Field(
         default="posterior",
-        description="What noisy scores on the basic interests are taken for. 'posterior': the mean of the scores that "
-        "may stand behind them. 'softmax': the scores themselves, as Uni-FedRec's paper has it.",
+        description="How noisy scores on the basic interests are decoded. 'posterior': as the mean of the true scores "
+        "given the noisy ones. 'softmax': as they are, as in Uni-FedRec's paper.",
     )
     recall_ranking: Literal["popularity", "inner_product"] = Field(
         default="popularity",
-        description="How a channel's news are ordered: by nearness and popularity, or by their inner product with its "
-        "interest vector alone, as in Uni-FedRec's paper.",
+        description="How a channel's news are ordered: by similarity and popularity, or by their inner product with "
+        "its interest vector alone, as in Uni-FedRec's paper.",
     )
     recall_merge: Literal["in_turns", "reference"] = Field(
         default="in_turns",
-        description="How channels become one list. 'in_turns': each its quota of its best that no other has taken, "
-        "then one each in turn. 'reference': as in the paper's published code, which passes over one story.",
+        description="How channels are merged into one list. 'in_turns': first each channel's quota of its best that "
+        "no other has taken, then one from each in turn. 'reference': as in the paper's published code, "
+        "which skips one story.",
     )
     search_threads: int = Field(
         default=1,
         ge=1,
         le=256,
-        description="FAISS threads within one search. One is best where several readers ask at once.",
+        description="FAISS threads within one search. One is best if several readers send requests at once.",
     )
     recall_workers: int = Field(
         default=2, ge=1, le=256, description="Recall requests computed at the same time, each in its own thread."
@@ -111,20 +118,21 @@ class RecallSettings(FileSettings):
         default=32,
         ge=1,
         le=10_000,
-        description="Recall requests that wait behind those; every further one is answered 503 with Retry-After at "
-        "once, before its body is read.",
+        description="Recall requests that may wait for a worker; every further one is answered 503 with Retry-After "
+        "at once, before its body is read.",
     )
     recall_wait_ms: float = Field(
         default=50.0,
         ge=0.1,
         le=60_000,
-        description="A recall request that has waited longer is answered 503, since its answer would come late.",
+        description="A recall request that has waited longer than this is answered 503, since its answer would come "
+        "too late.",
     )
     answers_kept_bytes: int = Field(
         default=64 * 1024 * 1024,
         ge=0,
         le=16 * 1024**3,
-        description="Memory for recall's answers to reports by code, which are the same for everybody until the "
+        description="Memory for cached answers to reports by code, which are the same for every reader until the "
         "catalogue changes.",
     )
 
@@ -144,17 +152,17 @@ class EncoderSettings(FileSettings):
     )
     news_dimensions: Annotated[int, AfterValidator(_known)] = Field(
         default=256,
-        description="Numbers of a news vector, and of a reader's: 256, or the 400 of Efficient-FedRec and FedNewsRec "
-        "(with the packaged BERT, whose states have 384, they hold no more than those). It holds from a folder's first "
-        "start on; the server doesn't start on a folder of another one.",
+        description="Dimensions of news vectors and of readers' vectors: 256, or the 400 of Efficient-FedRec and "
+        "FedNewsRec (with the packaged BERT, whose states have 384, 400 hold no more information). It is "
+        "fixed at a data folder's first start; the server doesn't start on a folder with another value.",
     )
     news_layers: int = Field(
         default=0,
         ge=0,
         le=48,
-        description="How many top layers of BERT train in rounds of news_rows, besides pooling and head: 0 "
-        "to all that the model has (6 in the packaged one), or the server doesn't start. Rounds are refused where the "
-        "encoder in use has trained more.",
+        description="How many top layers of BERT are trained in rounds of news_rows, besides pooling and head: from 0 "
+        "to all that the model has (6 in the packaged one); with more, the server doesn't start. Rounds "
+        "are refused if more layers of the encoder in use have been trained.",
     )
     word_vectors: SetPath | None = Field(
         default=None,
@@ -162,17 +170,18 @@ class EncoderSettings(FileSettings):
         "words are used. By default those of BERT's word pieces.",
     )
     embed_threads: int = Field(
-        default=2, ge=1, le=256, description="Threads that turn titles into vectors when news arrive."
+        default=2, ge=1, le=256, description="Threads that compute the vectors of titles when news arrive."
     )
     embed_cluster: HostAndPort | None = Field(
         default=None,
-        description="Host and port of a Ray cluster, such as '10.0.0.5:6379', whose nodes turn titles into vectors and "
-        "take part in the news model's step, a CPU and a thread each. None: this machine does. It needs the extra ray.",
+        description="Host and port of a Ray cluster, such as '10.0.0.5:6379', whose nodes compute the vectors of "
+        "titles and take part in the news model's step, with a CPU and a thread each. None: this machine "
+        "does it. It needs the extra ray.",
     )
     embed_without_cluster: Literal["wait", "here"] = Field(
         default="wait",
-        description="While that cluster doesn't answer, new stories and the ends of rounds 'wait' for it, or this "
-        "machine computes 'here', with one thread.",
+        description="While that cluster doesn't answer: 'wait' makes new stories and the ends of rounds wait for it; "
+        "'here' computes them on this machine, with one thread.",
     )
 
 
@@ -186,26 +195,26 @@ class StorageSettings(RecallSettings):
     database_url: str = Field(
         default_factory=_default_database_url,
         repr=False,
-        description="SQLAlchemy URL of the database; by default the SQLite file ownfeed.sqlite in data_dir. "
-        "Left out of printed settings, since it may hold a password.",
+        description="SQLAlchemy URL of the database; by default the SQLite file ownfeed.sqlite in data_dir. It is "
+        "omitted when settings are printed, since it may hold a password.",
     )
     storage: str | None = Field(
         default=None,
-        description="Where blobs, updates, running sums, news encoders and the index lie for several machines: "
-        "'s3://bucket/folder', or 'file:///folder' for one that they all mount; none: in data_dir. S3 needs "
-        "ownfeed[storage], and its keys and endpoint stand in the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL) "
-        "or in ~/.aws.",
+        description="Where several machines share blobs, updates, running sums, news encoders and the index: "
+        "'s3://bucket/folder', or 'file:///folder' for a folder that they all mount; None: in data_dir. "
+        "S3 needs ownfeed[storage]; its keys and endpoint come from the environment (AWS_ACCESS_KEY_ID, "
+        "AWS_ENDPOINT_URL) or from ~/.aws.",
     )
     chain_file: SetPath = Field(
         default_factory=_default_chain_file,
-        description="Where each release is noted before it is published; by default chain.jsonl in data_dir, or the "
-        "setting storage where that is set. On a disk "
-        "of its own it lets a database that was put back from a backup go on where devices are.",
+        description="Where each release is recorded before it is published; by default chain.jsonl in data_dir, or in "
+        "the setting storage if that is set. If it is on a disk of its own, a database restored from a "
+        "backup can continue from the release that devices have.",
     )
     graphs_dir: SetPath = Field(
         default_factory=_default_graphs_dir,
-        description="Where exported graphs are kept, so that none is made twice; by default graphs in data_dir. A "
-        "folder that several data folders share lets each of them start sooner after the first.",
+        description="Cache of exported graphs, so that each is exported once; by default graphs in data_dir. Data "
+        "folders that share one start faster after the first.",
     )
 
     @property
@@ -294,15 +303,16 @@ class BackendSettings(StorageSettings, EncoderSettings):
     )
     feed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(
         default=(),
-        description="Networks that are not public, such as '10.1.0.0/16', and that feeds may be fetched from all the "
-        "same. Whoever runs a feed can then have this server fetch what is there.",
+        description="Networks that are not public, such as '10.1.0.0/16', from which feeds may be fetched all the "
+        "same. Whoever runs a feed can then make this server fetch what is there.",
     )
     feed_refresh_minutes: Annotated[float, AfterValidator(_off_or_a_minute)] = Field(
         default=15.0,
         ge=0,
         le=7 * 24 * 60,
-        description="The shortest time between two requests for a feed. It is asked as often as it publishes, about a "
-        "tenth later by chance, and later after errors or where its server asks for it; 0: never.",
+        description="The shortest time between two requests for a feed. It is requested as often as it publishes, "
+        "with up to about a tenth added at random, and less often after errors or if its server asks for "
+        "it; 0: never.",
     )
     feed_refresh_longest_minutes: float = Field(
         default=24 * 60.0,
@@ -317,38 +327,42 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=4_000_000,
         ge=0,
         le=60_000_000,
-        description="Bytes of publishers' pictures that every device takes, of feeds that may have theirs shown: about "
-        "400 stories' cards, those of the default list first, then the newest; after them pictures in texts, of some "
-        "40 KB each. 0: none are fetched or served.",
+        description="Bytes of publishers' pictures that every device downloads, from feeds that allow theirs: about "
+        "400 stories' cards, those of the default list first, then the newest; then pictures in texts, of "
+        "some 40 KB each. 0: none are fetched or served.",
     )
     pictures_every_minutes: float = Field(
         default=10.0,
         ge=0,
         le=7 * 24 * 60,
-        description="How often the list of pictures changes at most, each time by some 250 KB to 1 MB a device; what "
-        "was taken down or withdrawn goes at once.",
+        description="The shortest time between two changes of the list of pictures, each of some 250 KB to 1 MB a "
+        "device; pictures that were taken down or whose permission was withdrawn are removed at once.",
     )
     news_lifetime_days: float = Field(default=30.0, gt=0, le=3_650, description="News older than this leave the pool.")
     feed_keep_newest: int = Field(
         default=20,
         ge=0,
         le=1_000,
-        description="How many of each feed's newest articles stay in the pool whatever their age.",
+        description="How many of each feed's newest articles stay in the pool at any age.",
     )
     pool_poll_sec: float = Field(
-        default=2.0, ge=0.01, le=3_600, description="How often the server looks whether the pool has changed."
+        default=2.0, ge=0.01, le=3_600, description="How often the server checks whether the pool has changed."
     )
     expire_every_sec: float = Field(
-        default=300.0, gt=0, le=86_400, description="How often news past their lifetime are taken out of the pool."
+        default=300.0,
+        gt=0,
+        le=86_400,
+        description="How often news older than their lifetime are removed from the pool.",
     )
     round_tick_sec: float = Field(
-        default=0.5, ge=0.01, le=60, description="How often the deadlines of training rounds are looked at."
+        default=0.5, ge=0.01, le=60, description="How often the deadlines of training rounds are checked."
     )
     gate: bool = Field(
         default=True,
-        description="Whether a round that trains a ranker is followed by one that scores its release on clicks which "
-        "devices hold out, and rolls it back if it has clearly fallen, or if too few devices score it. Costs the "
-        "devices a second noisy sum, and a third where groups of them doubt the release.",
+        description="Whether a round that trains a ranker is followed by one in which devices score its release on "
+        "held-out clicks; the release is rolled back if its AUC has clearly fallen, or if too few devices "
+        "score it. It costs the devices a second noisy sum, and a third if groups of them doubt the "
+        "release.",
     )
     gate_held_out: float = Field(
         default=0.2, gt=0, le=0.5, description="Share of their samples that devices hold out while the gate is on."
@@ -360,36 +374,37 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=0.95,
         gt=0.5,
         lt=1,
-        description="One-sided: a release that is no worse is rolled back with a probability of at most 1 less this.",
+        description="One-sided: a release that is no worse is rolled back with a probability of at most 1 minus this.",
     )
     releases_answered: int = Field(
         default=RELEASES_ANSWERED,
         ge=1,
         le=SHORT_RELEASES,
-        description="How many of the last releases recall still answers, since devices swap at their own time. A "
-        "device names one by its number modulo 16, so more can't be told apart. Devices learn a change with the next "
-        "release.",
+        description="For how many of the last releases recall still answers, since devices update at different times. "
+        "A device names one by its number modulo 16, so 16 is the limit. Devices learn of a change with "
+        "the next release.",
     )
     releases_kept: int = Field(
         default=10,
         ge=2,
         le=10_000,
-        description="How many of the last releases can be rolled back to, at least those that recall answers. Graphs, "
-        "weights and trained news encoders that only older ones name are removed when a release is published.",
+        description="How many of the last releases can be rolled back to, at least those for which recall answers. "
+        "Graphs, weights and trained news encoders that only older ones use are removed when a release is "
+        "published.",
     )
     worker_threads: int = Field(
         default=10,
         ge=2,
         le=256,
-        description="Threads for requests that read the database or a file. The process opens up to so many "
-        "connections to the database, one more for each of round_threads, and 16: PostgreSQL's max_connections has to "
-        "allow that for each process.",
+        description="Threads for requests that read the database or a file. The process opens at most this many "
+        "connections to the database, one more for each of round_threads, and 16: PostgreSQL's "
+        "max_connections has to allow that for each process.",
     )
     requests_waiting: int = Field(
         default=256,
         ge=1,
         le=100_000,
-        description="Requests that wait for such a thread, for 2 s at most; every further one is answered 503.",
+        description="Requests that may wait for such a thread, for at most 2 s; every further one is answered 503.",
     )
     round_threads: int = Field(
         default=3,
@@ -399,65 +414,71 @@ class BackendSettings(StorageSettings, EncoderSettings):
         "hold up the news.",
     )
     uploads_limit: int = Field(
-        default=128, ge=1, le=10_000, description="Uploads to rounds that may come in at the same time."
+        default=128, ge=1, le=10_000, description="Uploads to rounds that may be received at the same time."
     )
     uploads_limit_bytes: int = Field(
         default=1024**3,
         ge=64 * 1024 * 1024,
         le=1024**4,
-        description="Bytes of disk that uploads still coming in may take together.",
+        description="Bytes of disk that unfinished uploads may take together.",
     )
     connections_limit: int = Field(
         default=2_000,
         ge=10,
         le=1_000_000,
-        description="Open connections of one process. Fewer if it may not open so many files: 320 stay reserved. "
-        "Beyond, requests are answered 503.",
+        description="Open connections of one process; fewer if it may not open that many files, of which 320 stay "
+        "reserved. Further requests are answered 503.",
     )
     idle_sec: int = Field(
-        default=15, ge=1, le=600, description="A connection without a request is closed after so many seconds."
+        default=15, ge=1, le=600, description="A connection without a request is closed after this many seconds."
     )
     body_wait_sec: float = Field(
         default=10.0,
         ge=0.01,
         le=600,
-        description="How long a body may keep the server waiting in all, besides a second for every "
-        "body_bytes_per_sec that have come.",
+        description="How long the server waits for a body in all, besides a second for every body_bytes_per_sec "
+        "received.",
     )
     body_bytes_per_sec: int = Field(
-        default=4_096, ge=1, le=10**9, description="The slowest a body may come once that wait is used up."
+        default=4_096,
+        ge=1,
+        le=10**9,
+        description="The lowest rate at which a body may arrive once that wait is used up.",
     )
     body_limit_sec: float = Field(
         default=600.0,
         ge=0.01,
         le=86_400,
-        description="The longest a body may keep the server waiting, however it comes.",
+        description="The longest time that the server waits for a body, at any rate.",
     )
     rankers: tuple[Annotated[str, AfterValidator(_ranker)], ...] = Field(
         default=(),
         description="The papers' rankers that releases carry besides the two small ones, by their names in "
-        "models/rankers.py without 'ranker.', such as 'nrms'; any other name is refused with a list of them. Each is a "
-        "choice of the reader on the device and can be trained; it makes every release up to 3 MB larger. What is "
-        "named here later is added at the next start, at its cosine start.",
+        "models/rankers.py without 'ranker.', such as 'nrms'; any other name is refused with a list of "
+        "them. Readers can choose each on the device, and it can be trained; it makes every release up to "
+        "3 MB larger. One that is named here later is added at the next start, and then ranks by cosine "
+        "until it is trained.",
     )
     counts_every_minutes: float = Field(
         default=60.0,
         ge=0,
         le=7 * 24 * 60,
-        description="How often a private count opens by itself, on a server whose schedule nobody has changed, if "
-        "enough devices wait for a useful count; 0: never. A schedule set in the console replaces it permanently.",
+        description="How often a private count opens by itself if enough devices wait for a useful count; 0: never. A "
+        "schedule set in the console replaces this permanently.",
     )
     counts_cohort: int = Field(
         default=60,
         ge=10,
         le=1_000,
         description="Devices wanted for such a count. It may be opened with a third of them, or with 18 if that is "
-        "less. If 66 or more come, it is several sums of 22 or more, so that one malicious device spoils only one.",
+        "less. If 66 or more join, they form several sums of 22 or more, so that one malicious device "
+        "spoils only one.",
     )
     rounds_system: str | None = Field(
         default=None,
-        description="The system or preset whose rounds open by themselves in place of private counts, such as nrms or "
-        "small_ranker/local/median, on a server whose schedule nobody has changed; none: counts do.",
+        description="The system or preset whose rounds open by themselves instead of private counts, such as nrms or "
+        "small_ranker/local/median; None: private counts open. A schedule set in the console replaces "
+        "this permanently.",
     )
     rounds_every_minutes: float = Field(
         default=60.0, gt=0, le=7 * 24 * 60, description="How often such a round opens, if any device waits for one."
@@ -466,23 +487,23 @@ class BackendSettings(StorageSettings, EncoderSettings):
         default=3,
         ge=0,
         le=10_000,
-        description="Places in one round for one client address (a whole IPv4 address, or the first 64 bits of an IPv6 "
-        "one), so that nobody fills a round alone; 0: any number. Readers behind one address share them, round by "
-        "round.",
+        description="Places in one round for one client address (a whole IPv4 address, or the first 64 bits of an "
+        "IPv6 one), so that no single address fills a round; 0: any number. Readers behind one address "
+        "share them, round by round.",
     )
     check_ins_per_minute: int = Field(
         default=120,
         ge=0,
         le=100_000,
-        description="Check-ins for a place that one client address may make in a minute; beyond, it is told to wait; "
-        "0: any number.",
+        description="Check-ins for a place that one client address may make in a minute; further ones are answered "
+        "429; 0: any number.",
     )
     requests_per_minute: int = Field(
         default=6_000,
         ge=0,
         le=10_000_000,
-        description="Requests of any kind that one client address may make in a minute, all at once or evenly; beyond, "
-        "it is told to wait (429). Readers behind one address share them. 0: any number.",
+        description="Requests of any kind that one client address may make in a minute, in a burst or evenly; further "
+        "ones are answered 429. Readers behind one address share them. 0: any number.",
     )
     requests_per_minute_in_all: int = Field(
         default=120_000,
@@ -492,77 +513,83 @@ class BackendSettings(StorageSettings, EncoderSettings):
     )
     public_origin: HttpsOrigin | None = Field(
         default=None,
-        description="Where readers reach this server, such as 'https://news.example.org', in front of which TLS is "
-        "ended. Requests for any other host are refused then, but for those from this machine to the console's port.",
+        description="The origin at which readers reach this server, such as 'https://news.example.org', with TLS "
+        "terminated in front of it. Requests for any other host are then refused, except those from this "
+        "machine to the console's port.",
     )
     reader_origin: HttpsOrigin | None = Field(
         default=None,
-        description="An origin of its own for the reader's page, such as 'https://reader.example.org', which leads to "
-        "this server as well and has nothing but that page; the page asks public_origin for everything else. No answer "
-        "of public_origin can then clear what a reader's browser keeps. None: the page is at public_origin. Choose "
-        "before your first reader: a browser keeps what it has by origin.",
+        description="A separate origin for the reader's page, such as 'https://reader.example.org', which leads to "
+        "this server as well and serves nothing but that page; the page requests everything else from "
+        "public_origin. No answer of public_origin can then clear what a reader's browser stores. None: "
+        "the page is at public_origin. Choose before your first reader: browsers store data by origin.",
     )
     console_port: int | None = Field(
         default=None,
         ge=1,
         le=65_535,
-        description="A port of its own on the loopback for console, the operator's commands and figures, which the "
-        "public port then doesn't have. None: all are on the one port.",
+        description="A separate port on the loopback for console, the operator's commands and figures, which are then "
+        "not on the public port. None: all are on one port.",
     )
     trusted_proxies: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(
         default=(),
-        description="Networks of your own proxies, such as '10.0.0.0/8': only from them X-Forwarded-For is believed. "
+        description="Networks of your own proxies, such as '10.0.0.0/8': X-Forwarded-For is trusted only from them. "
         "Behind a proxy that is not named here all devices count as one address.",
     )
     unbounded_addresses: tuple[Annotated[str, AfterValidator(_network)], ...] = Field(
         default=(),
-        description="Networks without these bounds, such as '127.0.0.0/8' for a fleet on this machine; the demo sets "
-        "that. None by default.",
+        description="Networks that these limits don't apply to, such as '127.0.0.0/8' for a fleet on this machine; "
+        "the demo sets that. None by default.",
     )
     round_retries: int = Field(
         default=2,
         ge=0,
         le=10,
-        description="How often a round that its members made fail, by false messages or by leaving after the keys "
-        "stage, is opened again by itself, without the addresses of known malicious devices; only once if none is "
-        "known; 0: never. Devices that had paid in the failed round pay again, within their own budget.",
+        description="How often a round that failed because of its members, by false messages or by leaving after the "
+        "keys stage, is opened again by itself, without the addresses of known malicious devices; only "
+        "once if none is known; 0: never. Devices that had paid in the failed round pay again, within "
+        "their own budget.",
     )
     rounds_wait_for_devices: bool = Field(
         default=False,
-        description="Whether a round that is asked for waits in the queue until about as many devices as it needs at "
-        "least have asked for rounds in half a minute, rather than open and fail without them; the demo sets it, whose "
-        "readers read for some minutes first.",
+        description="Whether a requested round waits in the queue until about as many devices as it needs have polled "
+        "within half a minute, rather than open and fail without them; the demo sets it, because its "
+        "readers first read for some minutes.",
     )
     rounds_polls_per_device: float = Field(
         default=2.0,
         ge=0.01,
         le=1_000,
-        description="How often a device that waits for a round asks for one in half a minute, by which requests are "
-        "counted as devices: 2 at a device's usual settings. It decides how many devices a share of them is, whether a "
-        "count could be told from its noise, and when rounds that wait for devices open.",
+        description="How often a waiting device polls for a round in half a minute, from which the number of waiting "
+        "devices is estimated: 2 at a device's default settings. It determines how many devices a share "
+        "of them is, whether a count would stand out from its noise, and when rounds that wait for "
+        "devices open.",
     )
     popularity_half_life_hours: float = Field(
         default=24.0,
         gt=0,
         le=72,
-        description="A private count of displays and clicks weighs half after so many hours.",
+        description="The half-life, in hours, of a private count of displays and clicks.",
     )
     own_feeds_token_file: SetPath | None = Field(
         default=None,
-        description="A file with the token by which a reader's own device manages the feeds of this server; "
-        "`ownfeed read` makes it and sets this. The server then starts before it can rank, and prepares that while it "
-        "serves. It listens on this machine alone. None by default: there are no such routes.",
+        description="A file with the token by which a reader's own device manages the feeds of this server; `ownfeed "
+        "read` creates it and sets this. The server then starts before it can rank, prepares that while "
+        "it serves, and listens on this machine alone. None by default: there are no such routes.",
     )
     fleet_figures: SetPath | None = Field(
         default=None,
-        description="A file in which a fleet of simulated readers on this machine tells the console what it alone "
-        "knows; the demo sets it. No device and no request can write it. None by default.",
+        description="A file by which a fleet of simulated readers on this machine passes figures to the console that "
+        "only the fleet knows; the demo sets it. No device and no request can write it. None by default.",
     )
     log_format: Literal["text", "json"] = Field(
-        default="text", description="server.log: lines for people, or an object of JSON a line."
+        default="text", description="Format of server.log: plain text, or one JSON object per line."
     )
     latency_window: int = Field(
-        default=2_000, ge=10, le=1_000_000, description="Requests of each kind that the latency figures look back on."
+        default=2_000,
+        ge=10,
+        le=1_000_000,
+        description="How many of the last requests of each kind the latency figures cover.",
     )
 
     @field_validator("reader_origin")

@@ -72,9 +72,9 @@ class FileSettings(BaseSettings):
 
     as_published: Literal["uni_fedrec"] | None = Field(
         default=None,
-        description="A paper whose own system is run, at its own figures and its honest price: the settings named in "
-        "protocol/as_published.toml have the values given there, unless they are set besides. Backend and devices "
-        "need it both.",
+        description="Run a paper's system as published, with its own parameters and the privacy cost that they really "
+        "have: the settings named in protocol/as_published.toml take the values given there, unless they "
+        "are set explicitly. Backend and devices both need it.",
     )
 
     def __init__(self, **values: Any) -> None:

@@ -63,7 +63,7 @@ class OpenRound(Message):
         return self
 
     def request(self) -> RoundRequest:
-        """The round that is asked for. Raises UnknownSystem, or RoundImpossible for what can't be combined."""
+        """The requested round. Raises UnknownSystem, or RoundImpossible for parts that can't be combined."""
         system = _named(self.system, self.protection, self.aggregation)
         size = self.model_dump(exclude={"system", "protection", "aggregation"})
         return round_request(COMPOSED, system, **size)

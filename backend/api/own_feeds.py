@@ -1,4 +1,4 @@
-"""What a reader's own device asks its own server: the feeds, and the newest stories before anything ranks them.
+"""Routes for a reader's own device on its own server: the feeds, and the newest stories before they can be ranked.
 
 These routes exist only under `ownfeed read`, which gives both processes a token of their own. Only programs of this
 machine may use them.

@@ -154,7 +154,7 @@ READ_AT_ONCE_BYTES: Mapping[SumStage, int] = {
     "keys": SMALL_BYTES, "shares": 4 * SMALL_BYTES, "complaints": SMALL_BYTES, "agree": SMALL_BYTES,
     "unmask": 4 * SMALL_BYTES,
 }  # fmt: skip
-"""A body that declares a length up to this is read whoever sends it. Before a longer one is read, the server checks
+"""A body that declares a length up to this is read from any client. Before a longer one is read, the server checks
 that this member may send it."""
 
 

@@ -10,8 +10,8 @@ Readers' browsers execute these files, so write access to the storage is not tru
 that contains its own hash.
 
 `BuildHistory` publishes a list of all builds this server has served, signed with the release key, for comparison. The
-list is separate from the releases, whose signed bytes stay unchanged. By it the operator vouches for builds: whoever
-has a build that isn't on the list can show both as evidence.
+list is separate from the releases, whose signed bytes stay unchanged. With it the operator vouches for builds: a reader
+with a build that isn't on the list can show both as evidence.
 """
 
 from __future__ import annotations

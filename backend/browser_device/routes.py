@@ -3,7 +3,7 @@
 They serve one page at every address, files by hash, and the current build.
 
 No answer sets a cookie or depends on who requests it. The addresses of the device's pages are fragments of /reader/,
-which browsers don't send; one that somebody typed as a path is left out of the log (`backend.server.request_limits`).
+which browsers don't send; one typed as a path is left out of the log (`backend.server.request_limits`).
 """
 
 from __future__ import annotations

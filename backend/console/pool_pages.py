@@ -29,7 +29,7 @@ Url = Annotated[str, Form(min_length=1, max_length=URL_CHARS)]
 
 
 class RemovalUnconfirmed(OwnfeedError):
-    """A feed can be removed only from the page that asks for confirmation."""
+    """A feed can only be removed from the confirmation page."""
 
     code, status, title = "removal-unconfirmed", 422, "The removal was not confirmed"
 

@@ -8,7 +8,7 @@ reading it completely.
 DatabaseError
 ├── DatabaseUnsupported    the URL names an engine other than SQLite or PostgreSQL
 ├── DatabaseBusy           all connections that this process may open are in use
-├── DatabaseUnreachable    it can't be opened, does not answer, or went away during a transaction
+├── DatabaseUnreachable    it can't be opened, doesn't answer, or was lost during a transaction
 ├── DatabaseDamaged        the file of an SQLite database is not what was written
 ├── DatabaseTooNew         a newer Ownfeed has migrated it
 └── DatabaseTooOld         an Ownfeed before 0.2.0 created it
@@ -94,9 +94,9 @@ class DatabaseUnsupported(DatabaseError):
 
 
 class DatabaseUnreachable(DatabaseError, Unavailable):
-    """The database did not open, or went away during a transaction, which was rolled back.
+    """The database did not open, or was lost during a transaction, which was rolled back.
 
-    If it went away during a commit, the whole transaction may have been kept.
+    If it was lost during a commit, the whole transaction may have been kept.
     """
 
     code, status, title = "database-unreachable", 503, "The database does not answer"

@@ -114,7 +114,7 @@ class NewsRow(Base):
     what assigned its section by its vector (`sections.sorting`); None: it came with one, or has none yet. picture: the
     address of its publisher's picture, from its source. dated: False for one without a date that its feed listed when
     it was first read: it may be older than `published_at`, the time of its arrival. kept: whether it is one of its
-    feed's newest, which stay whatever their age (`backend.news.newest`).
+    feed's newest, which stay at any age (`backend.news.newest`).
     """
 
     __tablename__ = "news"
@@ -208,15 +208,16 @@ class FeedRow(Base):
     """A followed feed: what its reader set, its server's last answer for a conditional GET, and when it is due again.
 
     key: the address at which it was first followed, within 200 characters; `NewsRow.source` of its articles, and never
-    changed, so that articles keep their identity when the feed moves. title: the reader's own, '' for none. name: by
-    which its articles are published, unlike any other feed's. site: its home page. folder: names from the outermost in.
+    changed, so that articles keep their identity when the feed moves. title: the reader's own, '' for none. name: under
+    which its articles are published, different from every other feed's. site: its home page. folder: names, outermost
+    first.
     section: the section for all its articles; None: each is sorted by its vector. pictures: whether the operator allows
-    its publisher's pictures. unverified: its server's certificate isn't checked. proxy: read through this one.
+    its publisher's pictures. unverified: its server's certificate isn't checked. proxy: through which it is read.
     removed_at: when it was removed; its row is kept for a while to be restored.
 
     fetched_at: time of the last answer, changed or not; None before the first. failures: number of consecutive
-    failures; error: the last reason, in one sentence. pace_sec: how often it publishes, as learnt. moved_to: where its
-    last answer says it has moved permanently. ended: its server said that it is gone for ever (410). full_text:
+    failures; error: the last reason, in one sentence. pace_sec: its estimated publication interval. moved_to: the
+    address to which its last answer says it has moved permanently. ended: its server has answered 410, gone. full_text:
     whether the pages of its new stories are fetched for their whole texts; full_text_error: why one kept its teaser at
     the last reading.
 
@@ -257,9 +258,9 @@ class FeedRow(Base):
 
 
 class FeedHostRow(Base):
-    """A host that has asked for pauses: no feed of it is requested within rests_sec of `asked_at`, its last answer.
+    """A host that requires pauses: none of its feeds is requested within rests_sec of `asked_at`, its last answer.
 
-    pause_sec: between any two requests, as learnt from its refusals; forgotten a day after the last one, `refused_at`.
+    pause_sec: between any two requests, estimated from its refusals; reset a day after the last one, `refused_at`.
     refusals: consecutive ones, for all its feeds.
     """
 

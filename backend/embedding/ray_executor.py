@@ -49,7 +49,7 @@ def send(connection: Connection, message: object) -> None:
 def messages(connection: Connection, idle_sec: float) -> Iterator[Any]:
     """Yield messages until none has arrived for `idle_sec` at the start or after a ("rest",).
 
-    Between a task and its rest the other end may take its time. Raises EOFError, OSError once it has ended.
+    After a task the other end may take any time until its ("rest",). Raises EOFError, OSError once it has ended.
     """
     rests = True
     while not rests or connection.poll(idle_sec):

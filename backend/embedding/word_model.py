@@ -72,7 +72,7 @@ class WordVectorsRefused(BackendSettingsRefused):
 
 @dataclass(frozen=True)
 class WordVectors:
-    """A table float16 [V, E], whose row 0 is no word, and the tokenizer that maps titles to its rows."""
+    """A table float16 [V, E], whose row 0 is padding, and the tokenizer that maps titles to its rows."""
 
     tokenizer: Tokenizer
     table: NDArray[np.float16]

@@ -65,7 +65,7 @@ class DeliveryBatch:
     ) -> None:
         """read_before: the source was read before, so a new article without a date is dated by its arrival.
 
-        keep_newest: how many articles of a feed are kept whatever their age.
+        keep_newest: how many articles of a feed are kept at any age.
         """
         self._connection = connection
         self._read_before, self._keep_newest = read_before, keep_newest

@@ -1,6 +1,6 @@
 """Refreshes the followed feeds automatically, in background threads, on one process of the server at a time.
 
-Each host gets one request at a time, with a pause after it, and longer pauses if it asks for them
+Each host gets one request at a time, with a pause after it, and longer pauses if it requires them
 (`backend.news.polite_hosts`). A feed is polled about as often as it publishes (`backend.news.feed_refresh`).
 """
 

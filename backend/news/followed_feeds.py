@@ -275,7 +275,7 @@ class FollowedFeeds:
     def ask_now(self, now: datetime, feed: str | None = None) -> None:
         """Make a feed due at once, or all that are neither paused nor ended. Raises FeedNotFollowed.
 
-        Pauses that a host has asked for are still kept.
+        Pauses that a host requires are still kept.
         """
         if feed is not None:
             self._change(feed, {"due_at": now})

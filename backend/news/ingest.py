@@ -44,7 +44,7 @@ def ingest(
     running the same source again completes the work. How rows are split into batches does not affect the pool.
 
     oldest: articles published before it are withheld, so that a feed that still lists expired articles does not bring
-    them back; `pool.horizon(now)` is the natural value. A feed's newest are added whatever their age.
+    them back; `pool.horizon(now)` is the natural value. A feed's newest are added at any age.
 
     Raises what the source raises (after recording the failed run); earlier batches stay.
     """

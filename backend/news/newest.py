@@ -1,4 +1,5 @@
-"""The newest articles of every feed, which stay live whatever their age, so that a rare feed is never empty."""
+"""The newest articles of every feed, which stay live at any age, so that a feed that rarely publishes is never
+empty."""
 
 from __future__ import annotations
 

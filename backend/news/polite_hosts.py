@@ -1,6 +1,6 @@
-"""Decides when a feed's host may be requested: one request at a time, with pauses, longer if the host asks for them.
+"""Decides when a feed's host may be requested: one request at a time, with pauses, longer if the host requires them.
 
-The pauses that hosts ask for are stored, so they survive a restart. They are counted from the last request, so setting
+The pauses that hosts require are stored, so they survive a restart. They are counted from the last request, so setting
 the clock back delays no host by more than its own pause.
 """
 
@@ -18,7 +18,7 @@ REST_SEC = 60.0
 """How long a host rests after 429 or 503 without Retry-After; twice as long after each further refusal in a row."""
 REST_LIMIT_SEC = 86_400.0
 PAUSE_LIMIT_SEC = 300.0
-"""The longest regular pause between requests that is learnt from a host's answers."""
+"""The longest regular pause between requests that is derived from a host's answers."""
 FORGOTTEN_AFTER = timedelta(days=1)
 DOUBLED_LIMIT = 20  # 2 ** 20 minutes are beyond any limit
 

@@ -51,7 +51,7 @@ class NewsPool:
     """The pool in one database. Every change is one transaction that also raises the version.
 
     lifetime: how long after its publication an article is live. keep_newest: how many of each feed's newest articles
-    are live whatever their age.
+    are live at any age.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class NewsPool:
             return connection.scalar(select(NewsRow.number).where(NewsRow.source == source).limit(1)) is not None
 
     def among_newest(self, source: str, items: Sequence[NewsItem]) -> set[str]:
-        """The ids of a feed's newest articles, which are kept whatever their age, among the pool and `items`."""
+        """The ids of a feed's newest articles, which are kept at any age, among the pool and `items`."""
         with reading(self._engine) as connection:
             return among_newest(connection, source, items, self.keep_newest)
 

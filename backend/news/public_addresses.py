@@ -7,7 +7,7 @@ fetch what only this server can reach: its own loopback, the hosting provider's 
 
 httpx limits only each silence; every byte restarts that limit. By trickling headers, interim responses (103) or a
 chunk's extension, a server could hold a download open indefinitely without ever returning control to the reader. So
-`HttpDeadline` shuts the connections from another thread, whatever the server sends.
+`HttpDeadline` closes the connections from another thread, even while the server sends.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class AddressRefused(httpx.ConnectError):
 
 
 class CheckedTransport(httpx.BaseTransport):
-    """Sends a request only to an address that was checked, whatever its name resolves to later.
+    """Sends a request only to an address that was checked, even if its name later resolves to another.
 
     Formal guarantees: every connection goes to an address that is public or in `allowed`, on port 80, 443 or one from
     1,024 on; the name is resolved once per request, and TLS is verified against the name. No connection is reused: a

@@ -24,7 +24,7 @@ from backend.releases.errors import NothingPublished
 STOP_WITHIN_SEC = 30.0
 LONG_BUILD_SEC, REST = 1.0, 0.5
 """A catalogue that took longer than LONG_BUILD_SEC of processor time to build is kept for REST times the build's
-duration, whatever changes in the pool. A large pool that is still being filled, article by article, thus leaves
+duration, however much of the pool changes. A large pool that is still being filled, article by article, thus leaves
 processor time for readers. An article that just misses one build is in the next, after two and a half build times."""
 
 _log = logging.getLogger(__name__)

@@ -129,6 +129,6 @@ class PoolEmbedding:
 def release_for_devices(releases: ReleaseReader, live: Catalogue) -> SignedManifest | None:
     """The newest release for whose encoder the live catalogue has vectors, so that a device can always request recall.
 
-    If there is no such release, the newest of all; None before the first.
+    Without such a release, the newest of all; None before the first.
     """
     return releases.newest_with(live.encoder) or releases.current()

@@ -93,7 +93,7 @@ def encode(vectors: VectorRows, book: NDArray[np.float32], *, threads: int = 1) 
 
 
 def mean_error(vectors: VectorRows, book: NDArray[np.float32]) -> float:
-    """Mean squared distance between vectors [n, D] and what their codes stand for; 0 for none."""
+    """Mean squared distance between vectors [n, D] and what their codes decode to; 0 without vectors."""
     whole = 0.0
     for start in range(0, len(vectors), NEWS_AT_ONCE):
         block = vectors[start : start + NEWS_AT_ONCE]
@@ -102,7 +102,7 @@ def mean_error(vectors: VectorRows, book: NDArray[np.float32]) -> float:
 
 
 def decode(codes: NDArray[np.uint8], book: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The vectors that codes [n, M] stand for: float32 [n, D]."""
+    """Decode codes [n, M] into vectors, float32 [n, D]."""
     rows = book[np.arange(len(book))[None, :], codes]  # [n, M, D / M]
     return rows.reshape(len(codes), -1)
 

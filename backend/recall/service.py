@@ -56,7 +56,7 @@ class AnswerCache:
 
     Safe for several threads.
 
-    It holds nothing about a reader: an answer is the same whoever requested it first.
+    It holds nothing about a reader: the answer doesn't depend on who requested it first.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -122,7 +122,7 @@ _SERVED = VectorRules()
 
 
 class RecallService:
-    """All of recall over one live catalogue. Stores nothing about whoever sends a request."""
+    """All of recall over one live catalogue. Stores nothing about clients."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 With them a device can refresh the vectors of its clicked articles.
 
 A shard is a publishing day (UTC), or a part of it; a whole month or year of older articles, of which a feed's newest
-are kept whatever their age. A request for one reveals that the device has some article of that
+are kept at any age. A request for one reveals that the device has some article of that
 day, as does every device that had the default list that day.
 """
 

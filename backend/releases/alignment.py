@@ -1,4 +1,4 @@
-"""Rotate what a release holds in the space of news vectors when their encoder changes.
+"""Rotate a release's directions in the space of news vectors when the encoder changes.
 
 Training the news model rotates the space. Directions found in it earlier (prototypes of reports, the values of basic
 interests, centroids of groups) would become outdated, and learned ones can't be computed again. So the rotation of the
@@ -6,7 +6,7 @@ space is estimated from the pool, which has vectors by both encoders, and everyt
 
 It is a rotation and not the best linear map, because it keeps lengths and angles: the reader nearest to a prototype
 stays nearest to it, a code keeps its meaning and needs no new payment, and thousands of releases don't degrade the
-directions. The part of the change that is no rotation is what the encoder learned, and is left as a change.
+directions. The part of the change that isn't a rotation is what the encoder learned, and remains.
 """
 
 from __future__ import annotations

@@ -294,7 +294,7 @@ def offer(
     """Publish the current release with these rankers added; existing models keep their training.
 
     together_with: as in `ReleaseStore.commit`. Raises NothingPublished, ReleaseNotPublished if another release was
-    published meanwhile, and whatever `together_with` raises.
+    published meanwhile, and the errors of `together_with`.
     """
     previous = store.require_current()
     # If two exported the same model, the first stays: it may be trained by now.

@@ -91,7 +91,7 @@ class ReleaseReader:
             return None if row is None else _signed(row)
 
     def chain(self, last: int) -> ReleaseChain:
-        """Return the last so many releases by number, hash and date, oldest first.
+        """Return the number, hash and date of the last releases, oldest first.
 
         Raises NothingPublished.
         """

@@ -20,8 +20,8 @@ class ServerAddress:
     """One server's file in a folder of such files, locked by the server while it runs.
 
     The operating system releases the lock when the process ends, however it ends. Without it, the next command would
-    send the operator's token to whoever listens now at a killed server's address; and a lock shared by several servers
-    would vouch for the killed one as long as any of them runs.
+    send the operator's token to another program that now listens at a killed server's address; and a lock shared by
+    several servers would vouch for the killed one as long as any of them runs.
 
     Servers of other machines may share the folder. Their files are left alone: 127.0.0.1 means another machine there.
     On a system without such locks (Windows) nothing is written and nothing is found.

@@ -34,7 +34,7 @@ machine's addresses leads out."""
 
 
 class NoHomeNetwork(OwnfeedError):
-    """There is no private address to serve on."""
+    """This machine has no private address to serve on."""
 
     code, status, title = "no-home-network", 500, "The pages can't be served on a home network"
 

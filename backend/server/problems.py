@@ -124,7 +124,7 @@ def install_problems(app: FastAPI) -> None:
 
 
 def _is_read_by_a_person(request: Request) -> bool:
-    """Whether a browser asks for a page; no page is under /v1."""
+    """Whether a browser requests a page; there are no pages under /v1."""
     path, accepts = request.url.path, request.headers.get("accept", "")
     return request.method == "GET" and "text/html" in accepts and not path.startswith("/v1/")
 

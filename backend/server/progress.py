@@ -25,7 +25,7 @@ class Steps(Protocol):
 
 
 class TerminalSteps:
-    """Progress bars on standard error; plain lines if it is no terminal. clock: seconds."""
+    """Progress bars on standard error; plain lines if it isn't a terminal. clock: seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = Console(stderr=True), clock

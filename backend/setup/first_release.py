@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class FirstRelease:
-    """Makes the first release in a thread, and tells how far it is.
+    """Makes the first release in a thread, and reports its progress.
 
     What needs no stories is made at once. The rest waits until every feed has answered or failed, or until
     STORIES_WAIT_SEC after the first stories. A failed try is repeated. command: tests pass their own.

@@ -51,7 +51,7 @@ READER_DEVICE = {
 class ReaderPlan(LocalPlan):
     """The folder and settings of one reader's own feeds.
 
-    every_minutes: maximum time until a new article of a feed is on offer, unless the feed's server asks for longer
+    every_minutes: maximum time until a new article of a feed is on offer, unless the feed's server requires longer
     pauses; None: each feed is read as often as it publishes, within the settings' bounds. networks: non-public networks
     that feeds may be fetched from, besides those of the settings. pictures: of all feeds, whether their publishers' are
     fetched and shown; None leaves each feed unchanged, and allows those of newly followed ones unless no earlier feed
@@ -143,8 +143,8 @@ class Started(NamedTuple):
 def start_reading(plan: ReaderPlan, wanted: Sequence[Subscription], processes: LocalProcesses, steps: Steps) -> Started:
     """Follow the feeds and start both processes; the caller stops them.
 
-    The server reads the feeds, and prepares what ranks their stories, while the pages already show the newest. Without
-    a feed the pages ask for one. Raises StartRefused.
+    The pages show the newest stories while the server still reads the feeds and prepares the ranking of their stories.
+    Without a feed the pages prompt for one. Raises StartRefused.
     """
     settings = plan.backend_settings()
     settings.data_dir.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ class RemoteFolder:
     """An `ObjectStore` below one path of an fsspec file system.
 
     A put is one request, or a multipart upload that is completed at its end: others see all of an object or none. The
-    file system itself retries if the store asks for it; an error that remains is StorageUnavailable.
+    file system itself retries if the store requests it; an error that remains is StorageUnavailable.
 
     Args:
         files: an fsspec file system that caches no listings.

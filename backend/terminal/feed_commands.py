@@ -115,7 +115,7 @@ def rename(
     title: Annotated[str, typer.Argument(help="Yours, by which its stories appear; '' for the feed's own.")],
     data_dir: BackendDir = None,
 ) -> None:
-    """Give a feed a title of your own."""
+    """Set your own title for a feed."""
     _followed(data_dir).rename(url, title)
 
 
@@ -171,7 +171,7 @@ def refresh(
     url: Annotated[str | None, typer.Argument(help="The feed's address; none: all feeds.")] = None,
     data_dir: BackendDir = None,
 ) -> None:
-    """Read a feed, or all, at the next look of the running server. What a host asked for still holds."""
+    """Have the running server read a feed, or all, soon. Pauses that a host requires are kept."""
     _followed(data_dir).ask_now(datetime.now(UTC), url)
 
 
@@ -191,7 +191,7 @@ def full_text(
     wanted: Annotated[bool, typer.Option("--on/--off", help="Off: new stories have what the feed says.")],
     data_dir: BackendDir = None,
 ) -> None:
-    """Fetch the page of each new story of a feed for its whole text, whatever anybody reads."""
+    """Fetch the whole text of each new story of a feed from its page, whether or not anybody reads it."""
     _followed(data_dir).want_full_text(url, wanted)
 
 

@@ -1,4 +1,4 @@
-"""What a command line names as feeds: OPML files, and whatever `backend.news.discovery` finds feeds behind."""
+"""The feeds that a command line names: OPML files, and addresses for `backend.news.discovery`."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ def named_feeds(
     """The feeds that sources name, in order, each address once.
 
     A complete address that doesn't answer is taken as it is, with a message, since its server may be down. known:
-    addresses of followed feeds, which aren't asked for again. allowed, transport: as in `fetch`. ask: whether a person
-    can choose among several feeds; by default if this is a terminal. Raises OpmlRefused for a file that is no list.
+    addresses of followed feeds, which aren't requested again. allowed, transport: as in `fetch`. ask: whether a person
+    can choose among several feeds; by default if this is a terminal. Raises OpmlRefused for a file that isn't a list of
+    feeds.
     """
     found = NamedFeeds()
     unknown = [source for source in sources if not _is_list(source) and completed(source) not in known]
@@ -125,7 +126,7 @@ def _discovered(
 
 
 def _chosen(source: str, feeds: Sequence[DiscoveredFeed], ask: bool) -> list[DiscoveredFeed]:
-    """Those that a person chooses. Raises SeveralFeeds if nobody can be asked."""
+    """The feeds that a person chooses. Raises SeveralFeeds without a terminal to ask on."""
     if not ask:
         raise SeveralFeeds(source, feeds)
     says.print(WORDS("several", source=source), markup=False)

@@ -26,7 +26,8 @@ Pictures = Annotated[
     Literal["on", "off"] | None,
     typer.Option(
         help="Of all feeds that are followed, whether the pictures that they name are fetched and shown. All are "
-        "fetched whatever is read; their hosts see this machine's address. On for new feeds unless it was off before."
+        "fetched whether or not it is read; their hosts see this machine's address. On for new feeds unless "
+        "it was off before."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]

@@ -72,7 +72,7 @@ def download(
     transport: httpx.BaseTransport | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> bytes:
-    """The bytes at an http or https address, whatever content type the server declares.
+    """The bytes at an http or https address, of any declared content type.
 
     allowed, transport, cancelled: as in `backend.news.sources.download.fetch`. Raises PictureMissing.
     """

@@ -153,7 +153,7 @@ class PictureRepository:
                 self._settle(connection, story, values | {"state": REFUSED if again_at is None else FAILED})
 
     def leave(self, stories: Iterable[PicturedStory]) -> None:
-        """Record that there is no longer room for these; they aren't requested again."""
+        """Record that no room is left for these; they aren't requested again."""
         values = {"state": LEFT, "sha256": None, "size_bytes": None, "place": None, "settled_at": self._clock()}
         for some in chunks(stories):
             with writing(self._engine) as connection:

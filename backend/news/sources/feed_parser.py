@@ -59,7 +59,7 @@ class FeedUnreadable(ValueError):
 
 
 class ParsedFeed(NamedTuple):
-    """A parsed feed as plain JSON values; whatever is missing is empty or None.
+    """A parsed feed as plain JSON values; missing parts are empty or None.
 
     head and entries: title, link, labels (categories in lower case, in the feed's order; 'Sport/Football' and 'Sport >
     Football' are two), published and updated (year, month, day, hour, minute and second in UTC).

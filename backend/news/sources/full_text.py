@@ -1,9 +1,9 @@
 """Fetches the full texts of stories whose feed has only teasers, from their pages.
 
-Only for feeds whose reader or operator asked for it, and then for each new story when it arrives: which pages are
-fetched depends on the feed and never on what anybody reads. Pages are fetched one at a time, each from a checked
-address. trafilatura extracts the text (docs/decisions/036-full-text.md) in a process with limits, like `feed_parser`:
-`extract` runs this file as a script.
+Only for feeds for which their reader or operator switched it on, and then for each new story when it arrives: which
+pages are fetched depends on the feed and never on what is read. Pages are fetched one at a time, each from a
+checked address. trafilatura extracts the text (docs/decisions/036-full-text.md) in a process with limits, like
+`feed_parser`: `extract` runs this file as a script.
 """
 
 from __future__ import annotations

@@ -70,5 +70,7 @@ def test_form_refuses_a_round_that_noise_would_drown_and_states_the_cohort_neede
     assert refused.status_code == 422
     reported = html.unescape(refused.text.split('role="alert"')[1].split("</p>")[0])
     assert "With 60 devices a round, 98 %" in reported
-    assert "about 5,800 devices a round would be enough. No round was opened, and no privacy budget was spent." in reported
+    assert "about 5,800 devices a round would be enough. No round was opened, and no privacy budget was spent." in (
+        reported
+    )
     assert 'value="60"' in refused.text

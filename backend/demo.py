@@ -194,7 +194,7 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
                 preparing.follow(steps)
     except OSError as failed:
         raise StartRefused(
-            f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start goes on from here."
+            f"Preparing {plan.data_dir} failed: {failed.strerror}. The next start continues from here."
         ) from failed
     with steps.step("Starting the backend and your device"):
         backend = {

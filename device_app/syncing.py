@@ -82,10 +82,10 @@ class Syncing:
             return self._step()
 
     def first(self) -> bool:
-        """Run the first step of this run, or wait for it; return False if it was done.
+        """Run the first step since the start, or wait for it; return False if it was already done.
 
         Raises what `step` raises. A failed step is not retried here but in the background, at its own pace, so that no
-        request shows that a reader tried to open a page. After an erase there is no list, so a step is made.
+        request shows that a reader tried to open a page. After an erase there is no list, so another step runs.
         """
         with self._lock:
             if self._failed is not None:

@@ -38,10 +38,10 @@ class RunCheckpoint:
             kept = json.loads(self.path.read_text(encoding="utf-8"))
             theirs, runs = kept.get("settings"), list(kept["runs"])
         except (ValueError, AttributeError, KeyError, TypeError) as broken:
-            raise ValueError(f"{self.path} holds no results: {broken}") from None
+            raise ValueError(f"{self.path} contains no results: {broken}") from None
         if theirs != dict(self.settings):
             raise ValueError(
-                f"{self.path} holds a study with settings {theirs}, not {dict(self.settings)}; choose another file"
+                f"{self.path} contains a study with settings {theirs}, not {dict(self.settings)}; choose another file"
             )
         return runs
 

@@ -174,7 +174,7 @@ class MultiViewDssm(nn.Module):
     def __init__(self, user_towers: Mapping[str, Tower], item_tower: Tower, gamma: float) -> None:
         super().__init__()
         if not user_towers:
-            raise ValueError("user_towers must hold at least one view")
+            raise ValueError("user_towers must contain at least one view")
         self.user_towers = nn.ModuleDict(user_towers)
         self.item_tower = item_tower
         self.gamma = gamma

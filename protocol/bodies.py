@@ -95,7 +95,7 @@ def _piece(found: re.Match[str], around: list[str], at: int) -> Piece:
             raise BodyError(f"character {at}: </{name}> closes no element")
         return Piece("end", name)
     if ELEMENTS[name]["kind"] not in holds or (name == "a" and "a" in around):
-        raise BodyError(f"character {at}: <{name}> can't stand in <{around[-1] if around else 'body'}>")
+        raise BodyError(f"character {at}: <{name}> is not allowed in <{around[-1] if around else 'body'}>")
     attributes = _attributes(name, found["attributes"], at)
     if name not in VOID:
         around.append(name)

@@ -65,7 +65,7 @@ class PoolCodes(Message):
         if len({shard.name for shard in self.shards}) != len(self.shards):
             raise ValueError("shards must have distinct names")
         if self.count > POOL_NEWS_LIMIT:
-            raise ValueError(f"shards hold {self.count} news, the limit is {POOL_NEWS_LIMIT}")
+            raise ValueError(f"shards contain {self.count} articles, the limit is {POOL_NEWS_LIMIT}")
         return self
 
     @property

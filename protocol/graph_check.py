@@ -627,9 +627,9 @@ class GraphCosts:
         where = ", ".join(f"{axis} {size}" for axis, size in sizes.items()) or "no free axes"
         memory_bytes, multiply_adds = self.of(sizes)
         if memory_bytes > RUN_LIMIT_BYTES:
-            raise GraphRefused(f"a run of size {where} needs more than {RUN_LIMIT_BYTES} bytes")
+            raise GraphRefused(f"a run with {where} needs more than {RUN_LIMIT_BYTES} bytes")
         if multiply_adds > RUN_LIMIT_MULTIPLY_ADDS:
-            raise GraphRefused(f"a run of size {where} needs more than {RUN_LIMIT_MULTIPLY_ADDS} multiply-adds")
+            raise GraphRefused(f"a run with {where} needs more than {RUN_LIMIT_MULTIPLY_ADDS} multiply-adds")
 
 
 def check_graph(content: bytes) -> GraphCosts:
@@ -643,7 +643,7 @@ def check_graph(content: bytes) -> GraphCosts:
     if not OLDEST_IR <= model.get("ir_version", 0) <= NEWEST_IR:
         raise GraphRefused(f"its ir_version is not one of {OLDEST_IR} to {NEWEST_IR}")
     if [(each.get("domain", ""), each.get("version")) for each in model["operator_sets"]] != [("", OPSET)]:
-        raise GraphRefused(f"its operator sets are not exactly ONNX's own, version {OPSET}")
+        raise GraphRefused(f"its operator sets must be exactly ONNX's own, version {OPSET}")
     if "graph" not in model:
         raise GraphRefused("it has no graph")
     return _Course(model["graph"]).costs()

@@ -84,7 +84,7 @@ class RoundManifest(Message):
     @model_validator(mode="after")
     def _terms_of_secure_sums_only(self) -> Self:
         if isinstance(self.protection, SUMMED) != (self.terms is not None):
-            raise ValueError("terms: required for a secure sum, and for nothing else")
+            raise ValueError("terms: required for a secure sum, and not allowed otherwise")
         if self.terms is not None and self.terms.round != self.round:
             raise ValueError(f"terms: for {self.terms.round}, but the round is {self.round}")
         return self

@@ -300,7 +300,7 @@ class Models:
         counts = np.asarray(moves, dtype=np.float64)
         if counts.ndim != 2 or counts.shape[0] != len(self.groups) or not counts.shape[1] or (counts < 0).any():
             raise ValueError(
-                f"moves: counts from {len(self.groups)} old groups to new ones, none negative, got {counts.shape}"
+                f"moves: expected counts >= 0 of {len(self.groups)} old groups by new group, got shape {counts.shape}"
             )
         sizes = counts.sum(axis=0)
         return Models(

@@ -148,7 +148,7 @@ def check_backup(settings: BackendSettings, folder: Path) -> Backup:
     try:
         facts = BackupFacts.model_validate_json((folder / FACTS_FILE).read_bytes())
     except (OSError, ValidationError) as broken:
-        raise BackupRefused(f"{folder} holds no complete backup: {FACTS_FILE} can't be read.") from broken
+        raise BackupRefused(f"{folder} contains no complete backup: {FACTS_FILE} can't be read.") from broken
     database = _sqlite_file(settings)
     if facts.database != ("postgresql" if database is None else "sqlite"):
         raise BackupRefused(f"{folder} was made with {facts.database}, but database_url names another database engine.")
@@ -171,7 +171,7 @@ def restore(settings: BackendSettings, folder: Path) -> Backup:
     target = settings.data_dir
     there = {path.name for path in target.iterdir()} if target.is_dir() else set()
     if others := sorted(there - {SIGNING_KEY_FILE}):
-        raise BackupRefused(f"{target} holds {', '.join(others[:3])}. Move all but {SIGNING_KEY_FILE} away first.")
+        raise BackupRefused(f"{target} contains {', '.join(others[:3])}. Move all but {SIGNING_KEY_FILE} away first.")
     apart = _database_apart(settings)
     found = check_backup(settings, folder)
     coming = target.with_name(f"{target.name}.restored")
@@ -199,7 +199,7 @@ def _database_apart(settings: BackendSettings) -> Path | None:
         return None
     beside = database.parent.iterdir() if database.parent.is_dir() else ()
     if there := sorted(path.name for path in beside if _is_of_database(path, database)):
-        raise BackupRefused(f"{database.parent} holds {', '.join(there[:3])}. Move it away first.")
+        raise BackupRefused(f"{database.parent} contains {', '.join(there[:3])}. Move it away first.")
     return database
 
 

@@ -40,11 +40,11 @@ class SearchedNews(Protocol):
     def __len__(self) -> int: ...
 
     def search(self, queries: Vectors, k: int) -> list[list[int]]:
-        """Rows by inner product with the vector."""
+        """Return the k best rows for each vector, by inner product."""
         ...
 
     def popular_near(self, queries: Vectors, k: int, *, sharpness: float) -> list[list[int]]:
-        """Rows by similarity and popularity."""
+        """Return the k best rows for each vector, by similarity and popularity."""
         ...
 
 

@@ -140,7 +140,7 @@ def main() -> int:
         make_servable(settings, steps, _wait_for_news if WAITS in sys.argv else None)
     except OSError as failed:
         steps.tell(
-            REFUSED, f"Preparing {settings.data_dir} failed: {failed.strerror}. The next start goes on from here."
+            REFUSED, f"Preparing {settings.data_dir} failed: {failed.strerror}. The next start continues from here."
         )
         return 1
     except OwnfeedError as refused:

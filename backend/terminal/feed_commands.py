@@ -327,5 +327,5 @@ def _settings(data_dir: Path | None) -> BackendSettings:
         chosen = chosen / "backend"
     settings = load_settings(**({"data_dir": chosen} if data_dir is not None or chosen.is_dir() else {}))
     if not settings.data_dir.is_dir():
-        raise FileNotFoundError(f"There is no folder {settings.data_dir}; name one with --data-dir.")
+        raise FileNotFoundError(f"There is no folder {settings.data_dir}; choose one with --data-dir.")
     return settings

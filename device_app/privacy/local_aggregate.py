@@ -113,7 +113,7 @@ def mean_of(views: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, NDA
     Formal guarantees: none; `local_secure_aggregate` accepts only protected gradients.
     """
     if not views:
-        raise ValueError("views must hold at least one gradient")
+        raise ValueError("views must contain at least one gradient")
     first = views[0]
     for view in views[1:]:
         if odd := sorted(first.keys() ^ view.keys()):

@@ -124,7 +124,7 @@ class Ranker:
             inputs[FEATURES_INPUT] = feature_columns(self.features, context_features)[None]
         scores = np.asarray(self._graph(**inputs)["scores"][0], dtype=np.float32)
         if not np.isfinite(scores).all():
-            raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
+            raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates contain NaN or huge values")
         return scores
 
     def contributions(

@@ -78,7 +78,7 @@ class ViewsRanker:
             return np.zeros(len(candidates), dtype=np.float32)
         mean: NDArray[np.float64] = np.log(np.mean(each, axis=0))
         if not np.isfinite(mean).all():
-            raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates hold NaN or huge values")
+            raise GraphMismatch(f"scores of {self.name}: not finite; clicks or candidates contain NaN or huge values")
         return mean.astype(np.float32)
 
     def contributions(

@@ -81,16 +81,16 @@ class CountLog:
         )
 
     def take(self, taken: CountTaken) -> None:
-        """Spend a window; call it in the transaction that charges.
+        """Mark a window as counted; call it in the transaction that charges.
 
-        Raises ValueError if part of it is spent already.
+        Raises ValueError if part of it was already counted.
         """
         with self._database.transaction():
             spent = self._database.number("SELECT max(until) FROM count_taken")
             if to_us(taken.since) < spent:
                 raise ValueError(
-                    f"since: {taken.since.isoformat()} is before {from_us(spent).isoformat()}, a day that is "
-                    "already spent"
+                    f"since: {taken.since.isoformat()} is before {from_us(spent).isoformat()}, a day that "
+                    "was already counted"
                 )
             self._database.write(
                 "INSERT INTO count_taken (round, since, until, displayed, clicked) VALUES (?, ?, ?, ?, ?)",
@@ -198,9 +198,9 @@ class Participations:
         return next((one for one in self.list() if one.round == round_id), None)
 
     def may_have(self, round_id: str, opened_at: datetime) -> bool:
-        """Return whether this device has taken part in a round, or may have.
+        """Return whether this device has taken part in a round, or may have done so.
 
-        A device restored from a copy can't know of rounds opened before the copy was restored, so it may have.
+        A device restored from a copy may have taken part in any round opened before the copy was restored.
         """
         put_back = self._database.number("SELECT max(until) FROM count_taken WHERE round LIKE ?", (f"{PASSED_OVER}%",))
         return to_us(opened_at) <= put_back or self.get(round_id) is not None

@@ -171,7 +171,7 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
     if manifest.task not in terms.tasks:
         raise NotEligible(f"it does not know the task {manifest.task!r}.", "old")
     if terms.reads_release and manifest.release != terms.release:
-        raise NotEligible(f"the round is for release {manifest.release}, this device holds {terms.release}.", "old")
+        raise NotEligible(f"the round is for release {manifest.release}, this device has {terms.release}.", "old")
     if terms.trainable is not None and manifest.model not in terms.trainable:
         raise NotEligible(f"the release has no gradient of {manifest.model!r} for {manifest.task!r}.")
     if manifest.shapes != dict(terms.shapes):

@@ -253,6 +253,6 @@ def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:
     if status.state not in ("open", "updates", "keys"):
         raise NotEligible(f"{status.round} is {status.state}.", "late")
     if release is not None and status.release != release:
-        raise NotEligible(f"{status.round} is for release {status.release}, this device holds {release}.", "old")
+        raise NotEligible(f"{status.round} is for release {status.release}, this device has {release}.", "old")
     if status.uploaded >= status.cohort:
         raise NotEligible(f"{status.round} has all its updates.", "full")

@@ -107,7 +107,7 @@ class NoSamples:
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
         """Raise ValueError: a task that draws samples must declare that it needs them."""
-        raise ValueError("samples: this task has none")
+        raise ValueError("samples: this task has no samples")
 
 
 NO_SAMPLES = NoSamples()

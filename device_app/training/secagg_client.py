@@ -82,9 +82,9 @@ class SecAggClient:
             self._record(part.round, WORDS("joined"))
 
     def go_on(self) -> Outcome | None:
-        """Advance each running sum as far as the server's answers allow; None if there is none.
+        """Advance each running sum as far as the server's answers allow; return None if there is none.
 
-        If there are several outcomes, it returns one that is waiting. 'waiting': a stage isn't closed, or the server
+        If there are several sums, return the outcome of a waiting one. 'waiting': a stage isn't closed, or the server
         doesn't answer; 'uploaded': everything is sent; 'not needed': the cohort was complete before its keys arrived;
         'declined' and 'failed': this device has left the sum, and deleted its keys.
         """

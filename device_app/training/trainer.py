@@ -312,9 +312,7 @@ class Trainer:
         self._consent.check(manifest.task)
         release = self._release()
         if TASKS[manifest.task].reads_release and release.id != manifest.release:
-            raise NotEligible(
-                f"the round is for release {manifest.release}, this device now holds {release.id}.", "old"
-            )
+            raise NotEligible(f"the round is for release {manifest.release}, this device now has {release.id}.", "old")
         if manifest.round not in self._due:
             at_hand = self._computation
             if at_hand is None or at_hand.round != manifest.round:  # the place is from before a restart

@@ -182,7 +182,10 @@ GROUPS_SHOWN = 3
 
 @dataclass(frozen=True)
 class ReportStep:
-    """An interest, or all of them together: groups are (number, weight), the largest weight first."""
+    """A step of the explanation of a report, for one interest or for all together.
+
+    groups: (group number, weight), the largest weight first.
+    """
 
     title: str
     groups: tuple[tuple[int, float], ...]

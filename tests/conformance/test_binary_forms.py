@@ -355,10 +355,15 @@ def signed_chains() -> list[Question]:
         ),
         opened("release", signed, raw[0], is_value("r2")),
         opened("release", signed, raw[1], is_refusal("not signed by")),
-        opened("release", signed.model_copy(update={"manifest": manifest + " "}), raw[0], is_refusal("does not fit")),
+        opened(
+            "release",
+            signed.model_copy(update={"manifest": manifest + " "}),
+            raw[0],
+            is_refusal("does not match its bytes"),
+        ),
         opened("offer", offer, raw[0], is_value("round-1")),
         opened("offer", offer, raw[2], is_refusal("not signed by")),
-        opened("offer", crossed, raw[0], is_refusal("does not fit")),
+        opened("offer", crossed, raw[0], is_refusal("does not match its bytes")),
     ]
 
 

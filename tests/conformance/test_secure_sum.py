@@ -100,7 +100,7 @@ def false_answers(stage: str, reported: dict[str, Any], me: int) -> list[tuple[s
         return [
             ("threshold", reported | {"threshold": 2}),
             ("same key", reported | {"members": twice}),
-            ("roster is of x", reported | {"round": "x"}),
+            ("roster is for x", reported | {"round": "x"}),
         ]
     if stage == "shares":
         stranger = [*reported["boxes"][:-1], reported["boxes"][-1] | {"member": 9_999}]

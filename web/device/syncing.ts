@@ -84,9 +84,9 @@ export class Syncing {
   }
 
   /**
-   * Runs the first step since the start, until everything a feed needs is here; does nothing if there was one. Throws
-   * like `step`. A failed step isn't retried here: the background does that at its own pace, so that a waiting reader
-   * causes no requests. After an erase there is no list, so a step runs.
+   * Waits for the first step since the start, or runs it, until everything that a feed needs is here. Does nothing if a
+   * step has ended, except after an erase, when there is no list. Throws like `step`. A failed step isn't retried here
+   * but in the background, at its own pace, so that a waiting reader causes no requests.
    */
   async first(): Promise<void> {
     if (this.underWay) return this.underWay.forFeed;

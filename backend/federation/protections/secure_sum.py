@@ -55,7 +55,7 @@ class MaskedUpdates(Generic[Masked]):
             raise RoundImpossible(
                 f"cohort_minimum is out of range: {cohort_minimum}.",
                 field="cohort_minimum",
-                limit=f"at least {COHORT_LEAST}, since a smaller sum hides nobody",
+                limit=f"at least {COHORT_LEAST}, since a smaller sum does not hide its members",
             )
         return self.protection.terms(round_id, cohort=cohort, cohort_minimum=cohort_minimum, coordinates=coordinates)
 

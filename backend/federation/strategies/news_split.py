@@ -94,7 +94,7 @@ class NewsUnion:
             facts["alone_if_a_tenth_goes"] = round(sum(alone) / len(rows), 4)
         if not len(rows):
             raise RoundImpossible(
-                f"No article is held by {protection.owners_minimum} devices, the least that opens its row; "
+                f"No article was marked by {protection.owners_minimum} devices, the minimum for opening its row; "
                 f"{survivors} took part.",
                 field="owners_minimum",
                 limit=str(protection.owners_minimum),

@@ -111,7 +111,7 @@ class SystemSpec:
     def __post_init__(self) -> None:
         if self.centre is not None and resolve(self.protection).summed:
             raise ValueError(
-                "centre: a robust mean is not possible with a secure sum, since nobody sees single updates"
+                "centre: a robust mean is not possible with a secure sum, since the server doesn't see single updates"
             )
         if self.join is not None and resolve(self.protection).radius is None:
             raise ValueError("join: only secure sums of clipped vectors have bounds to check a group's sum against")

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 class IndexRules:
     """The settings of indexes.
 
-    exact_limit: up to so many articles the index is exact, if `name` is AUTO and not one of `INDEXES`;
+    exact_limit: the number of articles up to which the index is exact, if `name` is AUTO and not one of `INDEXES`;
     threads: FAISS threads within one search. With name BASIS, reports are answered by a scan of the release's basis
     (`basis.py`), so the vectors have no index of their own.
     """

@@ -36,10 +36,10 @@ class MovieLensSplit:
             raise ValueError("train and test must share no interaction")
         silent = np.setdiff1d(np.arange(self.train.shape[0]), self.trained)
         if self.train[silent].sum():
-            raise ValueError("train must hold nothing of a user who takes no part in training")
+            raise ValueError("train must not contain data of users who are not in training")
         unknown = np.setdiff1d(np.arange(self.train.shape[1]), self.catalogue)
         if self.train[:, unknown].sum():
-            raise ValueError("train must hold nothing of a film outside the catalogue")
+            raise ValueError("train must not contain films outside the catalogue")
 
 
 def warm(data: MovieLens, rng: np.random.Generator) -> MovieLensSplit:

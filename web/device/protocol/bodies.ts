@@ -71,7 +71,7 @@ function piece([, end, name = "", written = "", text]: RegExpExecArray, around: 
     return { kind: "end", value: name, attributes: NONE };
   }
   if (!holds.includes(element.kind) || (name === "a" && around.includes("a")))
-    throw new BodyError(`<${name}> can't stand in <${parent ?? "body"}>`);
+    throw new BodyError(`<${name}> is not allowed in <${parent ?? "body"}>`);
   const attributes = attributesOf(name, element, written);
   if (element.holds.length && around.push(name) > LIMITS.depth)
     throw new BodyError(`more than ${LIMITS.depth} nested elements`);

@@ -33,7 +33,7 @@ export const poolCodes = record(
   (pool) => {
     if (!distinct(pool.shards.map((shard) => shard.name))) throw new WireError("shards must have distinct names");
     if (newsInPool(pool) > POOL_NEWS_LIMIT)
-      throw new WireError(`shards hold ${newsInPool(pool)} news, the limit is ${POOL_NEWS_LIMIT}`);
+      throw new WireError(`shards contain ${newsInPool(pool)} articles, the limit is ${POOL_NEWS_LIMIT}`);
   },
 );
 export type PoolCodes = ValueOf<typeof poolCodes>;

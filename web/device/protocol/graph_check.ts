@@ -594,7 +594,7 @@ export function checkGraph(content: Uint8Array): GraphCosts {
     throw new GraphRefused(`its ir_version is not one of ${OLDEST_IR} to ${NEWEST_IR}`);
   const sets = model["operator_sets"] as Parsed[];
   if (sets.length !== 1 || (sets[0]?.["domain"] ?? "") !== "" || sets[0]?.["version"] !== OPSET)
-    throw new GraphRefused(`its operator sets are not exactly ONNX's own, version ${OPSET}`);
+    throw new GraphRefused(`its operator sets must be exactly ONNX's own, version ${OPSET}`);
   if (!model["graph"]) throw new GraphRefused("it has no graph");
   return new Course(model["graph"]).costs();
 }

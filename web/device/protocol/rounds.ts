@@ -43,7 +43,7 @@ export const roundManifest = record(
   },
   (manifest) => {
     if (SUMMED.has(manifest.protection.kind) !== (manifest.terms !== null))
-      throw new WireError("terms: required for a secure sum, and for nothing else");
+      throw new WireError("terms: required for a secure sum, and not allowed otherwise");
     if (manifest.terms !== null && manifest.terms.round !== manifest.round)
       throw new WireError(`terms: for ${manifest.terms.round}, but the round is ${manifest.round}`);
   },

@@ -130,7 +130,7 @@ export class Ranker implements LocalRanker {
 
   private finite(scores: Float32Array): Float32Array {
     if (finite(scores)) return scores;
-    throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates hold NaN or huge values`);
+    throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates contain NaN or huge values`);
   }
 
   /** candidates [1, R, D] and columns [1, R, F] -> [R]. */

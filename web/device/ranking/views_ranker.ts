@@ -61,7 +61,7 @@ export class ViewsRanker implements LocalRanker {
     }
     const scores = sums.map((sum) => Math.log(sum / known.length));
     if (finite(scores)) return { scores: Float32Array.from(scores), contributions: NONE };
-    throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates hold NaN or huge values`);
+    throw new GraphMismatch(`scores of ${this.name}: not finite; clicks or candidates contain NaN or huge values`);
   }
 
   private async probabilities(view: View, rows: Vectors, candidates: Vectors): Promise<Float64Array> {

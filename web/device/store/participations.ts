@@ -60,7 +60,7 @@ export class CountLog {
   take(taken: CountTaken): void {
     this.database.transaction(() => {
       const [since, spent] = [toUs(taken.since), this.spent()];
-      if (since < spent) throw new RangeError(`since: ${since} is before ${spent}, a day that is already spent`);
+      if (since < spent) throw new RangeError(`since: ${since} is before ${spent}, a day that was already counted`);
       this.database.run("INSERT INTO count_taken (round, since, until, displayed, clicked) VALUES (?, ?, ?, ?, ?)", [
         taken.round,
         since,

@@ -129,7 +129,7 @@ export function checkOffer(manifest: RoundManifest, terms: Terms): void {
   if (!terms.tasks.includes(manifest.task))
     throw new NotEligible(`it does not know the task '${manifest.task}'.`, "old");
   if (terms.readsRelease && manifest.release !== terms.release)
-    throw new NotEligible(`the round is for release ${manifest.release}, this device holds ${terms.release}.`, "old");
+    throw new NotEligible(`the round is for release ${manifest.release}, this device has ${terms.release}.`, "old");
   if (terms.trainable !== null && !terms.trainable.includes(manifest.model ?? ""))
     throw new NotEligible(`the release has no gradient of '${manifest.model}' for '${manifest.task}'.`);
   if (shapesText(manifest.shapes) !== shapesText(terms.shapes))

@@ -167,6 +167,6 @@ function checkRound(status: RoundStatus, release: string | null): void {
   if (!["open", "updates", "keys"].includes(status.state))
     throw new NotEligible(`${status.round} is ${status.state}.`, "late");
   if (release !== null && status.release !== release)
-    throw new NotEligible(`${status.round} is for release ${status.release}, this device holds ${release}.`, "old");
+    throw new NotEligible(`${status.round} is for release ${status.release}, this device has ${release}.`, "old");
   if (status.uploaded >= status.cohort) throw new NotEligible(`${status.round} has all its updates.`, "full");
 }

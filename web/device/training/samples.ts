@@ -114,7 +114,7 @@ export interface SampleSource {
 
 export const NO_SAMPLES: SampleSource = {
   draw: () => {
-    throw new RangeError("samples: this task has none");
+    throw new RangeError("samples: this task has no samples");
   },
 };
 

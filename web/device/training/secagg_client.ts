@@ -73,8 +73,8 @@ export class SecAggClient {
   }
 
   /**
-   * Advances each sum under way as far as the server's answers allow; null if there is none. Of several outcomes,
-   * returns that of a waiting one.
+   * Advances each sum under way as far as the server's answers allow. Returns null if there is none, and the outcome of
+   * a waiting sum if there are several.
    */
   async goOn(): Promise<Outcome | null> {
     const outcomes: Outcome[] = [];

@@ -294,7 +294,7 @@ export class Trainer implements RoundWork {
     if (!kind) throw new NotEligible(`it does not know the task '${manifest.task}'.`, "old");
     if (kind.readsRelease && release.id !== manifest.release)
       throw new NotEligible(
-        `the round is for release ${manifest.release}, this device now holds ${release.id}.`,
+        `the round is for release ${manifest.release}, this device now has ${release.id}.`,
         "old",
       );
     const begun = this.due.get(manifest.round);

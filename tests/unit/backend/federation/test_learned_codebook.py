@@ -237,7 +237,7 @@ def test_invalid_codebook_shares_are_refused(shares: tuple[float, ...]) -> None:
 def test_cohort_with_mostly_noisy_drafts_is_refused_before_payment(tmp_path: Path) -> None:
     """Regression: a round of 60 cost each device 7.7 and could publish nothing, however many followed."""
     opener = BackendRig.make(tmp_path, StillClock(NOW)).coordinator._opener
-    needed = r"With 60 devices .* would be noise.*  Above 30 % no draft .* about 5,200 devices a round would be enough"
+    needed = r"With 60 devices .* would be noise.* Above 30 % no draft .* about 5,200 devices a round would be enough"
     for ask in (opener.open, opener.open_or_queue, opener.check):
         with pytest.raises(RoundImpossible, match=needed) as refused:
             ask(RoundRequest(CODEBOOK.name, 60, 10, 60.0))

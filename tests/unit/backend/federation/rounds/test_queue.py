@@ -215,7 +215,7 @@ def test_waiting_round_can_be_cancelled_and_never_opens(rig: QueueRig) -> None:
     assert second.place == 2
     gone = coordinator.queue.give_up(first.number, "cancelled by the operator")
     assert gone.reason == "cancelled by the operator"
-    with pytest.raises(NoLongerWaiting, match="taken out"):
+    with pytest.raises(NoLongerWaiting, match="removed from the queue"):
         coordinator.queue.give_up(first.number, "again")
     assert coordinator.queue.get(second.number).place == 1
     coordinator.cancel("round-1")

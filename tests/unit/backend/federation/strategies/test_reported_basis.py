@@ -324,7 +324,7 @@ def test_round_that_noise_would_drown_is_refused_with_the_cohort_needed(
 ) -> None:
     """Regression: rounds of 60 cost each device 1.62 and their drafts could never be voted on."""
     rig = BackendRig.make(tmp_path, StillClock(NOW))
-    needed = r"With 60 devices .* 98 % .* noise.*  Above 30 % .* about 5,800 devices a round would be enough"
+    needed = r"With 60 devices .* 98 % .* noise.* Above 30 % .* about 5,800 devices a round would be enough"
     opener = rig.coordinator._opener
     for ask in (opener.open, opener.open_or_queue, opener.check):
         with pytest.raises(RoundImpossible, match=needed) as refused:

@@ -132,7 +132,7 @@ def test_foreign_folders_keep_their_permissions(tmp_path: Path) -> None:
     file.write_text("")
     for each in (var, var / "cache", file):
         each.chmod(0o755)
-    with pytest.raises(FileExistsError, match=f"{var} holds cache and nothing of Ownfeed's"):
+    with pytest.raises(FileExistsError, match=f"{var} contains cache but no data of Ownfeed"):
         tighten(var)
     with pytest.raises(NotADirectoryError, match=f"{file} is not a folder"):
         tighten(file)

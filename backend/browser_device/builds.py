@@ -170,7 +170,7 @@ class KeptBuilds:
             path = self._files.path(kept_name(name, file))
             if name not in self._checked:
                 if not _is_named(name, path, file):
-                    _log.error("a kept file of the browser's device is not what its name says: %s", path)
+                    _log.error("a stored file of the browser's device does not match the hash in its name: %s", path)
                     return None
                 self._checked.add(name)
             return ServedFile(path, file, build)

@@ -51,7 +51,7 @@ def test_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
     [
         ("N3\tnews\tworld", "line 3: 3 columns, at least 5 expected"),
         ("\tnews\tworld\tTitle\t", "line 3: the news id is empty"),
-        ("N1\tnews\tworld\tTitle\t", "line 3: news N1 stands in line 1 already"),
+        ("N1\tnews\tworld\tTitle\t", "line 3: news N1 already appears in line 1"),
         ("N3\tnews\tworld\t \t", "line 3: news N3 has no title"),
     ],
 )

@@ -109,7 +109,7 @@ def test_full_slot_is_detected_before_it_overflows() -> None:
 def test_invalid_client_values_are_refused() -> None:
     packing = Packing(BITS, slot_bits=34)
     for values in (np.array([1.5]), np.array([np.nan]), np.array([-np.inf])):
-        with pytest.raises(ValueError, match=r"values: finite and within 1\.0"):
+        with pytest.raises(ValueError, match=r"values: must be finite and within 1\.0"):
             encrypt(values, KEY, packing, bound=1.0)
     one = encrypt(np.zeros(1), KEY, packing, bound=1.0)
     with pytest.raises(ValueError, match="must have the same length and packing"):

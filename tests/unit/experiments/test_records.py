@@ -58,7 +58,7 @@ def test_document_shows_only_the_named_columns_and_rows() -> None:
     text = rewritten(MARKED.replace("<!-- table: clicks: Clicks -->", chosen), reading)
     assert "| clicks | who |\n|---|---|\n| 1,200 | anna |\n\n" in text
     assert rewritten(text, reading) == text
-    with pytest.raises(KeyError, match="'bert' is no row of 'Clicks'"):
+    with pytest.raises(KeyError, match="'bert' is not a row of 'Clicks'"):
         rewritten(text.replace("anna & 1,200 -->", "bert -->"), reading)
     with pytest.raises(KeyError, match="days"):
         rewritten(text.replace("columns: clicks", "columns: days"), reading)
@@ -109,7 +109,7 @@ def test_summary_inserts_record_cells_with_command_day_and_load(tmp_path: Path) 
 
 
 def test_missing_table_and_unclosed_mark_are_reported() -> None:
-    with pytest.raises(KeyError, match="'Shows' is none of"):
+    with pytest.raises(KeyError, match="'Shows' is not one of"):
         rewritten(MARKED.replace(": Clicks -->", ": Shows -->"), reading)
     with pytest.raises(ValueError, match="1 tables begin, 0 end"):
         rewritten(MARKED.replace("<!-- end -->", ""), reading)

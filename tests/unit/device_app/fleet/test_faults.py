@@ -51,8 +51,8 @@ def test_simulated_faults_occur_at_their_rates_and_one_at_a_time() -> None:
         (["dropout"], "'dropout' is not one of dropout, straggler, crash, liar"),
         (["fire=0.1"], "'fire=0.1' is not one of"),
         (["liar=much"], "liar: 'much' is not a number"),
-        (["liar=1.5"], "liar: a share from 0 to 1"),
-        (["liar=nan"], "liar: a share from 0 to 1"),
+        (["liar=1.5"], "liar: must be a share from 0 to 1"),
+        (["liar=nan"], "liar: must be a share from 0 to 1"),
         (["liar=0.6", "crash=0.6"], r"1\.2 in all"),
     ],
 )

@@ -60,7 +60,7 @@ LIES_ABOUT_THE_ROSTER: dict[str, tuple[Callable[[Roster], Roster], str]] = {
     "another round's": (lambda one: one.model_copy(update={"round": "round-2"}), "the roster is for round-2"),
     "a member left out": (
         lambda one: one.model_copy(update={"members": one.members[:-1]}),
-        "names 3 members, of a cohort of 4",
+        "names 3 members; with a cohort of 4",
     ),
     "too few members": (lambda one: one.model_copy(update={"cohort": 1, "members": one.members[:1]}), "1 members"),
     "a threshold of one": (lambda one: one.model_copy(update={"threshold": 1}), "threshold is 1"),

@@ -170,7 +170,7 @@ def test_upload_charged_by_another_protection_is_not_sent_again(ledger: Ledger, 
     item = kept_upload(ledger, database, "training")
     with database.transaction():
         database.write("UPDATE charge SET mechanism = 'secure_sum'")
-    with pytest.raises(ValueError, match="paid for as secure_sum"):
+    with pytest.raises(ValueError, match="charges round-1 as secure_sum"):
         reseal(item, ledger, PrivacySettings())
 
 

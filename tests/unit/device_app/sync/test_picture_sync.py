@@ -180,7 +180,7 @@ def test_picture_list_or_shard_with_the_wrong_hash_is_refused(
     caplog.set_level(logging.INFO, "device_app.syncing")
     ref = backend._blob(pack_pictures([Pictured("n:1", 0, FINE)]))
     for wrong, why in (
-        (ref.model_copy(update={"size_bytes": ref.size_bytes + 1}), "instead of the declared"),
+        (ref.model_copy(update={"size_bytes": ref.size_bytes + 1}), "bytes, declared as"),
         (BlobRef(sha256="0" * 64, size_bytes=ref.size_bytes), "its hash differs from the declared one"),
     ):
         backend.blobs[wrong.sha256] = backend.blobs[ref.sha256]

@@ -178,7 +178,7 @@ def test_lost_connection_keeps_the_old_release_and_resumes_later(
         ({"weights": pack({"keys": np.ones(4, np.int32)})}, "keys is not finite float32"),
         ({"noise": 0.0}, "carry no noise"),
         ({"default_ranker": "ranker.none"}, "has no model 'ranker.none'"),
-        ({"default_ranker": "recall"}, "model recall is no ranker"),
+        ({"default_ranker": "recall"}, "model recall is not a ranker"),
     ],
 )
 def test_correctly_signed_release_that_cannot_be_used_is_refused(

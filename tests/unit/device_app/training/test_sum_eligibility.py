@@ -71,7 +71,7 @@ def test_reader_refusing_secure_sums_joins_none(protection: SecureSum) -> None:
 
 
 def test_sum_with_too_few_devices_is_declined() -> None:
-    with pytest.raises(ProtectionTooWeak, match="with 9 devices in it; at least 10"):
+    with pytest.raises(ProtectionTooWeak, match="with 9 devices in it; the settings require at least 10"):
         check_offer(manifest(NOISY, minimum=9), DEVICE)
 
 

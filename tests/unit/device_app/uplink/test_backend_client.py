@@ -129,7 +129,7 @@ def test_too_many_candidates_or_another_release_are_refused(
     uplink = uplink_to(lambda request: httpx.Response(200, content=recall_answer(now).model_dump_json()))
     with pytest.raises(AnswerMalformed, match="2 candidates, at most 1 were requested"):
         uplink.recall(seal_nothing(release="r1", limit=1))
-    with pytest.raises(AnswerMalformed, match="for release r1, asked was one of number 2 modulo 16"):
+    with pytest.raises(AnswerMalformed, match="for release r1, expected one of number 2 modulo 16"):
         uplink.recall(seal_nothing(release="r2", limit=2))
 
 

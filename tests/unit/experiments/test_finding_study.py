@@ -138,7 +138,7 @@ def test_every_method_can_be_built_with_every_grid_value_and_the_chosen_one() ->
 
 def test_encryption_is_for_small_models_and_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "FINDING-HE" not in methods_of("nrms", ())
-    with pytest.raises(ValueError, match=r"'FINDING-HE' is none of .* for nrms$"):
+    with pytest.raises(ValueError, match=r"'FINDING-HE' is not one of .* for nrms$"):
         methods_of("nrms", ["FINDING-HE"])
     monkeypatch.setattr(methods, "find_spec", lambda name: None)
     assert "FINDING-HE" not in methods_of("small", ())

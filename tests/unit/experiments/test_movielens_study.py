@@ -29,7 +29,7 @@ def test_system_is_found_by_its_name_or_a_part() -> None:
     assert wanted(["semi-fl-mv-dssm"]) == ["SEMI-FL-MV-DSSM"]
     assert wanted(["CS-"]) == ["CS-Users", "CS-Items", "CS-Users-Items"]
     assert wanted([]) == list(TRAININGS)
-    with pytest.raises(ValueError, match="'nobody' is in none of Central"):
+    with pytest.raises(ValueError, match="'nobody' is not one of Central"):
         wanted(["nobody"])
 
 

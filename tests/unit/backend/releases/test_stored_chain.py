@@ -51,5 +51,5 @@ def test_error_for_the_chain_of_another_database_names_the_storage(
         with pytest.raises(ChainFileRefused, match=name):
             one.lost([*releases[:2], other])
     (tmp_path / "chain" / "r2.json").write_text("{")
-    with pytest.raises(ChainFileRefused, match=r"r2\.json is no release"):
+    with pytest.raises(ChainFileRefused, match=r"r2\.json is not a release"):
         both_chains[1].read()

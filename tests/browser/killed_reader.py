@@ -60,7 +60,7 @@ def command_of(process: psutil.Process) -> list[str]:
         return []
 
 
-class Deadly:
+class KillPathMiddleware:
     """ASGI middleware: a page that requests the kill path gets its renderer killed."""
 
     def __init__(self, app: ASGIApp, profile: Path) -> None:
@@ -195,7 +195,7 @@ def killed_reader(
     profile = folder / f"killed-{seed}"
     assert world.ears is not None
     former = world.ears.app
-    world.ears.app = Deadly(former, profile)
+    world.ears.app = KillPathMiddleware(former, profile)
     context = chromium.launch_persistent_context(
         profile,
         executable_path=program,

@@ -37,7 +37,7 @@ SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z“(])")
 
 
 @dataclass(frozen=True)
-class SaidOnPage:
+class PageTexts:
     """sentences: of all prose, labels and captions; tables: rows of cells, by the name of their region; figures: by
     term."""
 
@@ -50,8 +50,8 @@ class SaidOnPage:
         return any(words in sentence for sentence in self.sentences)
 
 
-def said_on(page: Page) -> SaidOnPage:
+def said_on(page: Page) -> PageTexts:
     """Return the texts of the open page in order; a sentence that appears twice is listed twice."""
     found = page.evaluate(_COLLECT)
     sentences = [sentence for block in found["blocks"] for sentence in SENTENCE.split(block)]
-    return SaidOnPage(sentences, found["tables"], found["figures"])
+    return PageTexts(sentences, found["tables"], found["figures"])

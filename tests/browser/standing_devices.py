@@ -15,7 +15,7 @@ from tests.doubles.pages_device import PagesDevice
 from tests.doubles.pages_reader import page_key
 
 
-class Standing:
+class StandInDevices:
     """The stand-in devices under test, each with its address."""
 
     def __init__(self, serve: Serve) -> None:

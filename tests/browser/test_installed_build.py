@@ -53,7 +53,7 @@ def builds(reader_build: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
     return reader_build, other_build(reader_build, tmp_path_factory.mktemp("made") / "second")
 
 
-class Swapped:
+class SwappableBuildServer:
     """Serves one build, and another after a swap."""
 
     def __init__(self, folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_installed_build_works_offline_until_the_reader_accepts_a_new_one(
     reported = [read_build(folder) for folder in builds]
     assert reported[0] is not None
     assert reported[1] is not None
-    served = Swapped(first)
+    served = SwappableBuildServer(first)
     url = serve(lambda _: served)  # type: ignore[arg-type, return-value]
     context = chromium.new_context()
     page = context.new_page()

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from device_app.pages.renderer import WORDS
 from tests.browser.conftest import Serve
-from tests.browser.standing_devices import Standing, WatchedPage, enter
+from tests.browser.standing_devices import StandInDevices, WatchedPage, enter
 
 pytestmark = pytest.mark.browser
 
@@ -27,13 +27,13 @@ PLACES = """() => [...document.querySelectorAll(".spread .cards > .card")].map(c
 
 
 @pytest.fixture(scope="module")
-def standing(serve: Serve) -> Standing:
+def standing(serve: Serve) -> StandInDevices:
     """Return devices by kind, started when first requested."""
-    return Standing(serve)
+    return StandInDevices(serve)
 
 
 @pytest.fixture
-def feed_context(chromium: Browser, standing: Standing) -> Iterator[WatchedPage]:
+def feed_context(chromium: Browser, standing: StandInDevices) -> Iterator[WatchedPage]:
     """A typical device at desktop width, in the light scheme."""
     context = chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
     home = standing.address("typical")
@@ -42,7 +42,7 @@ def feed_context(chromium: Browser, standing: Standing) -> Iterator[WatchedPage]
     context.close()
 
 
-def test_keyboard_walks_the_feed_opens_a_story_and_returns(feed_context: WatchedPage, standing: Standing) -> None:
+def test_keyboard_walks_the_feed_opens_a_story_and_returns(feed_context: WatchedPage, standing: StandInDevices) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/")
     page.keyboard.press("Tab")
@@ -96,7 +96,7 @@ def test_every_tab_stop_shows_a_focus_ring(feed_context: WatchedPage) -> None:
     assert bare == []
 
 
-def test_like_is_shown_at_once_and_sent_without_a_reload(feed_context: WatchedPage, standing: Standing) -> None:
+def test_like_is_shown_at_once_and_sent_without_a_reload(feed_context: WatchedPage, standing: StandInDevices) -> None:
     page = feed_context.page
     page.goto(feed_context.home + "/")
     page.evaluate("window.stillHere = true")
@@ -130,7 +130,7 @@ WHOLE = 0.98
 
 @pytest.mark.parametrize("width", [320, 390])
 def test_tabs_under_you_fit_on_one_line_and_show_the_current_tab(
-    chromium: Browser, standing: Standing, width: int
+    chromium: Browser, standing: StandInDevices, width: int
 ) -> None:
     home = standing.address("typical")
     context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
@@ -151,7 +151,7 @@ def test_tabs_under_you_fit_on_one_line_and_show_the_current_tab(
     context.close()
 
 
-def test_pages_fit_a_screen_320_pixels_wide_with_every_status_text(chromium: Browser, standing: Standing) -> None:
+def test_pages_fit_a_screen_320_pixels_wide_with_every_status_text(chromium: Browser, standing: StandInDevices) -> None:
     """WCAG 2.2, 1.4.10 Reflow: 320 px, which is 400 % on a desktop."""
     home, width = standing.address("overfull"), 320
     context = chromium.new_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
@@ -165,7 +165,7 @@ def test_pages_fit_a_screen_320_pixels_wide_with_every_status_text(chromium: Bro
     context.close()
 
 
-def test_cards_align_in_rows_on_a_tablet_and_buttons_on_a_phone(chromium: Browser, standing: Standing) -> None:
+def test_cards_align_in_rows_on_a_tablet_and_buttons_on_a_phone(chromium: Browser, standing: StandInDevices) -> None:
     """Regression: a picture without height beside a story without one, a story alone in its row, and buttons on the
     picture's line where a headline was short."""
     context = chromium.new_context(viewport={"width": 768, "height": 900})
@@ -194,7 +194,7 @@ def test_cards_align_in_rows_on_a_tablet_and_buttons_on_a_phone(chromium: Browse
     context.close()
 
 
-def test_printed_story_shows_only_the_story_in_black(chromium: Browser, standing: Standing) -> None:
+def test_printed_story_shows_only_the_story_in_black(chromium: Browser, standing: StandInDevices) -> None:
     home = standing.address("typical")
     context = chromium.new_context(viewport={"width": 794, "height": 1123}, color_scheme="dark")
     enter(context, home)
@@ -210,7 +210,7 @@ def test_printed_story_shows_only_the_story_in_black(chromium: Browser, standing
 
 
 def test_keys_mark_a_story_read_save_it_and_mark_all_read_with_undo(
-    feed_context: WatchedPage, standing: Standing
+    feed_context: WatchedPage, standing: StandInDevices
 ) -> None:
     page, device = feed_context.page, standing.devices["typical"]
     page.goto(feed_context.home + "/fresh")
@@ -258,7 +258,7 @@ def test_shortcut_sheet_opens_and_closes_by_key_and_fields_ignore_keys(
     expect(sheet).to_be_hidden()
 
 
-def test_every_form_works_without_scripts(chromium: Browser, standing: Standing) -> None:
+def test_every_form_works_without_scripts(chromium: Browser, standing: StandInDevices) -> None:
     home = standing.address("typical")
     context = chromium.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
     enter(context, home)
@@ -290,7 +290,7 @@ def test_content_policy_allows_every_own_style_and_script(feed_context: WatchedP
 
 
 def test_reader_searches_by_keyboard_saves_opens_returns_and_deletes(
-    feed_context: WatchedPage, standing: Standing
+    feed_context: WatchedPage, standing: StandInDevices
 ) -> None:
     page, device = feed_context.page, standing.devices["typical"]
     page.goto(feed_context.home + "/")

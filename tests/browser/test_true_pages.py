@@ -17,7 +17,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.conftest import Serve
 from tests.browser.known_sentences import OWN, TRUTH, KnownFacts, false_on, shows, value_of
-from tests.browser.page_texts import SaidOnPage, said_on
+from tests.browser.page_texts import PageTexts, said_on
 from tests.browser.read_along import ReadAlong, read_along
 from tests.doubles import small_world
 from tests.doubles.own_account import DAY_LIMIT, LIFE_LIMIT, OwnAccount, local, price, utc_day
@@ -92,7 +92,7 @@ def falsehoods(reader: ReadAlong, facts: KnownFacts, when: str) -> list[str]:
     return [f"{when}: {one}" for one in found]
 
 
-def false_tables(said: SaidOnPage, facts: KnownFacts, everything: bool) -> list[str]:
+def false_tables(said: PageTexts, facts: KnownFacts, everything: bool) -> list[str]:
     """Return what is wrong in the tables and figures of Privacy."""
     account = facts.account
     costs = {"Cost of a whole report": "4 epsilon", "Chance that it is right": f"{TRUTH:.2f}"}
@@ -169,7 +169,7 @@ def _without(rows: list[tuple[object, ...]], gone: list[tuple[object, ...]]) -> 
     return rest
 
 
-def false_rounds(said: SaidOnPage, facts: KnownFacts) -> list[str]:
+def false_rounds(said: PageTexts, facts: KnownFacts) -> list[str]:
     """Return what is wrong in the tables and figures of Training."""
     found = []
     # Whether a round that has ended is still known is the device's to say; what it says of one must be so.

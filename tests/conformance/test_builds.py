@@ -22,7 +22,7 @@ from tests.conformance.node_end import ask_node
 MINE, OTHER = "1" * 64, "2" * 64
 
 
-class KeyAlone:
+class ReleasesStub:
     """The part of the releases that the list of builds uses: a key, and whether there is one."""
 
     def __init__(self, key: Ed25519PrivateKey) -> None:
@@ -38,7 +38,7 @@ class KeyAlone:
 def signed_list(folder: Path, key: Ed25519PrivateKey, *builds: str) -> SignedBuilds:
     folder.mkdir()
     engine = open_engine(f"sqlite:///{folder / 'builds.sqlite'}")
-    history = BuildHistory(engine, LocalFolder(folder), cast(ReleaseStore, KeyAlone(key)))
+    history = BuildHistory(engine, LocalFolder(folder), cast(ReleaseStore, ReleasesStub(key)))
     for build in builds:
         history.note(build)
     return history.signed()

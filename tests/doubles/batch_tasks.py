@@ -49,7 +49,7 @@ class MeetsAnother:
 
 
 @dataclass(frozen=True)
-class Divides:
+class DivideTask:
     """1 / batch."""
 
     key: str = "divides"
@@ -65,14 +65,14 @@ class Divides:
 
 
 @dataclass(frozen=True)
-class Fills:
+class FillTask:
     """`count` times the batch in float32; the check accepts only `wanted` numbers."""
 
     count: int
     wanted: int
     key: str = "fills"
 
-    def portable(self) -> Fills:
+    def portable(self) -> FillTask:
         return self
 
     def open(self, threads: int) -> Callable[[float], NDArray[np.float32]]:
@@ -83,7 +83,7 @@ class Fills:
 
 
 @dataclass(frozen=True)
-class LacksModule(Divides):
+class LacksModule(DivideTask):
     """A task whose node lacks a module that it needs when it opens."""
 
     key: str = "lacks a module"
@@ -94,7 +94,7 @@ class LacksModule(Divides):
 
 
 @dataclass(frozen=True)
-class TellsVariables(Divides):
+class TellsVariables(DivideTask):
     """The names of the environment variables of the computing process."""
 
     key: str = "variables"
@@ -104,7 +104,7 @@ class TellsVariables(Divides):
 
 
 @dataclass(frozen=True)
-class EndsProcess(Divides):
+class EndsProcess(DivideTask):
     """1 / batch; for batch 0 it ends the computing process and notes that in the folder."""
 
     folder: Path = Path()
@@ -136,7 +136,7 @@ def _unpickled(folder: Path) -> Runs:
 
 
 @dataclass(frozen=True)
-class GivesCode(Divides):
+class GivesCode(DivideTask):
     """Returns an object that runs code when it is unpickled."""
 
     folder: Path = Path()
@@ -154,7 +154,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class GivesUnreadable(Divides):
+class GivesUnreadable(DivideTask):
     """Returns what only a node can unpickle, as Ray's own error about a missing module."""
 
     key: str = "gives what can't be read"

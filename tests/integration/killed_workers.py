@@ -93,7 +93,7 @@ class Machine:
 
 
 @dataclass
-class Deaths:
+class RepeatedKills:
     """Kills one machine after another, and restarts each at once."""
 
     machines: list[Machine]
@@ -102,7 +102,7 @@ class Deaths:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
-    def running(self) -> Iterator[Deaths]:
+    def running(self) -> Iterator[RepeatedKills]:
         """Kill machines while the block runs; at its end wait until the last killed one answers again."""
         thread = threading.Thread(target=self._run)
         thread.start()
@@ -336,7 +336,7 @@ def main() -> int:
             devices.clicks[member.device.settings.profile] = member.device.parts.stores.clicks.count()
         fleet.failures.clear()
         operator = Operator(proxy, settings.admin_token_file)
-        with Deaths(machines, KILL_EVERY_SEC).running() as deaths:
+        with RepeatedKills(machines, KILL_EVERY_SEC).running() as deaths:
             ended = run_rounds(operator, devices, given.minutes, given.seconds)
         wrong = find_errors(settings, devices, ended)
         for line in wrong:

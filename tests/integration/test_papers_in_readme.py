@@ -117,12 +117,12 @@ class PaperWorld:
         return newest
 
 
-class HereNotApart:
+class InProcessPool:
     """Replaces a pool of one process: its work needs torch, which this process has loaded."""
 
     def __init__(self, *_: object, **__: object) -> None: ...
 
-    def __enter__(self) -> HereNotApart:
+    def __enter__(self) -> InProcessPool:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -136,7 +136,7 @@ class HereNotApart:
 @pytest.fixture
 def no_process_for_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Do in this process, which has torch, what the server does in separate ones."""
-    monkeypatch.setattr(reported_basis, "ProcessPoolExecutor", HereNotApart)
+    monkeypatch.setattr(reported_basis, "ProcessPoolExecutor", InProcessPool)
     with stepped_in_this_process(monkeypatch):
         yield
 

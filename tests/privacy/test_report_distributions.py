@@ -125,7 +125,7 @@ def test_bounded_random_integers_are_uniform(bound: int) -> None:
 
 
 def test_random_word_beyond_the_last_multiple_of_the_bound_is_rejected() -> None:
-    class Edge:
+    class ScriptedWords:
         """Returns the greatest word first, which is beyond every multiple of 3, then a 7."""
 
         def __init__(self) -> None:
@@ -136,7 +136,7 @@ def test_random_word_beyond_the_last_multiple_of_the_bound_is_rejected() -> None
             return b"\xff" * n if self.asked == 1 else (7).to_bytes(8, "little") * (n // 8)
 
     assert 2**64 % 3 == 1, "so the greatest word is the one left over"
-    assert uniform_below(Edge(), 3, 2).tolist() == [1, 1]
+    assert uniform_below(ScriptedWords(), 3, 2).tolist() == [1, 1]
 
 
 def test_million_discrete_laplace_draws_match_the_distribution() -> None:

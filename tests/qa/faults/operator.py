@@ -32,7 +32,7 @@ from protocol.ids import release_number
 from tests.doubles.news import NOW
 from tests.doubles.recall_world import DIMENSIONS, items, recall_draft
 from tests.qa.faults.points import PointKind
-from tests.qa.faults.reader import SAID, Said, whole_database
+from tests.qa.faults.reader import SAID, ReportedActions, whole_database
 from tests.qa.faults.servers import settings_of
 
 FEED, IN_FEED, IN_FILE, A_BATCH = "https://courant.example/feed", 12, 60, 20
@@ -55,7 +55,7 @@ class OperatorWork:
 
     def run(self, folder: Path) -> None:
         """Run every command that hasn't succeeded yet."""
-        said, settings = Said(folder / SAID, (OwnfeedError, OSError)), settings_of(folder / DATA, {})
+        said, settings = ReportedActions(folder / SAID, (OwnfeedError, OSError)), settings_of(folder / DATA, {})
         backup, lost = folder / BACKUP, folder / LOST
 
         def once(name: str, act: Callable[[Engine], object]) -> None:
@@ -80,7 +80,7 @@ class OperatorWork:
 
     def check(self, folder: Path, *, killed: bool) -> None:
         """Raise AssertionError for what must not be."""
-        said, backup = Said(folder / SAID), folder / BACKUP
+        said, backup = ReportedActions(folder / SAID), folder / BACKUP
         place = folder / (LOST if (folder / LOST).exists() and "done restore" not in said else DATA)
         if "done backup" in said:
             try:
@@ -104,7 +104,7 @@ class OperatorWork:
             assert not left, f"left unfinished: {left}"
 
 
-def _checked(settings: BackendSettings, said: Said) -> None:
+def _checked(settings: BackendSettings, said: ReportedActions) -> None:
     """Check database and folder, and that a start succeeds on them."""
     if "done start" not in said:
         build_services(settings).close()
@@ -137,7 +137,7 @@ def _checked(settings: BackendSettings, said: Said) -> None:
     build_services(settings).close()
 
 
-def _checked_news(titles: Mapping[str, str], vectors: int, said: Said) -> None:
+def _checked_news(titles: Mapping[str, str], vectors: int, said: ReportedActions) -> None:
     """Check the articles of the file, whose batches are complete or missing, and of the feed."""
     rows = {int(name[1:]) for name in titles if name[1:].isdecimal() and name.startswith("n")}
     if "begun expire" not in said:

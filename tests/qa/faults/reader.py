@@ -42,7 +42,7 @@ T = TypeVar("T")
 CLICKED, CLICKED_LATER, OTHERS = range(5), range(5, 9), range(10, 13)
 
 
-class Said:
+class ReportedActions:
     """What somebody requested and was told was done, one line each, kept apart from the tested files.
 
     told: the errors by which a refusal is reported; anything else is a fault.
@@ -100,7 +100,7 @@ class ReaderWork:
 
     def run(self, folder: Path) -> None:
         """Do every step that hasn't been done."""
-        said = Said(folder / SAID)
+        said = ReportedActions(folder / SAID)
         device, once = said.until_room(lambda: _device(folder, "reader")), said.once
         once("sync", device.sync)
         if "page" not in said:
@@ -127,7 +127,7 @@ class ReaderWork:
 
     def check(self, folder: Path, *, killed: bool) -> None:
         """Raise AssertionError for what must not be."""
-        said = Said(folder / SAID)
+        said = ReportedActions(folder / SAID)
         path = _settings(folder, "reader").database
         if not path.exists():
             assert killed, "the work has made no database"
@@ -165,7 +165,12 @@ class ReaderWork:
 
 
 def _paid(
-    folder: Path, charges: list[tuple[str, str, float]], report: tuple[bytes, int] | None, said: Said, *, killed: bool
+    folder: Path,
+    charges: list[tuple[str, str, float]],
+    report: tuple[bytes, int] | None,
+    said: ReportedActions,
+    *,
+    killed: bool,
 ) -> None:
     """Check that all bytes but one cover report were charged, and every charged report was sent or is waiting.
 

@@ -60,14 +60,14 @@ def test_every_error_has_its_own_code_status_and_title() -> None:
 
 
 def test_duplicate_error_codes_are_detected() -> None:
-    class Twice(OwnfeedError):
+    class DuplicateCodeError(OwnfeedError):
         code, status, title = "not-found", 500, "Another meaning"
 
     try:
         with pytest.raises(ValueError, match="not-found"):
             catalogue()
     finally:
-        Twice.code = Twice.title = "gone-again"
+        DuplicateCodeError.code = DuplicateCodeError.title = "gone-again"
 
 
 def test_error_tree_in_the_docstring_matches_the_module() -> None:

@@ -36,11 +36,11 @@ def test_noise_is_the_sum_of_every_survivors_share() -> None:
     protection = SecureSum(clip=0.1, sigma=4_900)
     rng = np.random.default_rng(0)
 
-    class Still(Devices):
+    class ZeroUpdateDevices(Devices):
         def update(self, params: object, reader: int, round_number: int) -> Update:
             return Update({"g.w": np.zeros(20_000, np.float32)}, 0.0, 3)
 
-    total = opened(Still(), {}, list(range(60)), 1, protection, rng)
+    total = opened(ZeroUpdateDevices(), {}, list(range(60)), 1, protection, rng)
     noise: NDArray[np.float64] = total.tensors["g.w"] / 60
     assert noise.std() == pytest.approx(4_900 / 2**16 / np.sqrt(60), rel=0.03)
 

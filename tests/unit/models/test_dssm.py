@@ -25,7 +25,7 @@ def count(model: nn.Module) -> int:
     return sum(each.numel() for each in model.parameters())
 
 
-class Given(Tower):
+class IdentityTower(Tower):
     """A tower whose output is its input, for goldens that name the outputs."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ GOLDEN_USER, GOLDEN_ITEMS = torch.tensor([[1.0, 0]]), torch.tensor([[[1.0, 0], [
 def test_score_softmax_and_loss_match_the_golden_values_of_section_6_1(
     gamma: float, probabilities: list[float], loss: float
 ) -> None:
-    model = Dssm(Given(), Given(), gamma)
+    model = Dssm(IdentityTower(), IdentityTower(), gamma)
     assert_close(model(GOLDEN_USER, GOLDEN_ITEMS), torch.tensor([[1, 0.707107, 0]]), atol=1e-6, rtol=0)
     seen = model.probabilities(GOLDEN_USER, GOLDEN_ITEMS)
     assert_close(seen, torch.tensor([probabilities]), atol=1e-6, rtol=0)

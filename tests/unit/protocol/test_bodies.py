@@ -82,7 +82,7 @@ def test_cut_text_is_valid_and_marked_as_cut() -> None:
         read_body(cut)
 
 
-class Second(HTMLParser):
+class CollectingParser(HTMLParser):
     """Another reader of HTML, which collects what it finds."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ def test_body_reader_finds_the_same_pieces_as_html_parser() -> None:
         except BodyError:
             continue
         taken += 1
-        second = Second()
+        second = CollectingParser()
         second.feed(write_body(pieces))
         second.close()
         mine = [

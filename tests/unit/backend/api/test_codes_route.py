@@ -255,13 +255,13 @@ def test_blobs_listed_by_one_process_are_served_by_another(server: Running, tmp_
 def test_old_listing_stays_complete_at_a_newly_started_process(
     server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class AtOnce(threading.Thread):
+    class ImmediateThread(threading.Thread):
         def start(self) -> None:
             self.run()
 
     clock = [time.time()]
     monkeypatch.setattr(pool_codes, "time", SimpleNamespace(time=lambda: clock[0], monotonic=lambda: clock[0]))
-    monkeypatch.setattr(pool_codes, "Thread", AtOnce)
+    monkeypatch.setattr(pool_codes, "Thread", ImmediateThread)
     catalogue = server.services.live.current
     one, other = (
         pool_codes.PoolCodeStore(LiveCatalogue(replace(catalogue, log_popularity=priors)), LocalFolder(tmp_path))

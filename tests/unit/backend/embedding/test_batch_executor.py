@@ -24,13 +24,13 @@ from backend.federation.split.torch_tasks import ModuleVectors
 
 
 @dataclass
-class Doubles:
+class DoublingTask:
     """Computes 2 x, and counts how often it was opened."""
 
     key: str = "doubles"
     opened: list[int] = field(default_factory=list)
 
-    def portable(self) -> Doubles:
+    def portable(self) -> DoublingTask:
         return self
 
     def open(self, threads: int) -> Callable[[int], int]:
@@ -41,7 +41,7 @@ class Doubles:
         assert result == 2 * batch
 
 
-class GoesAway:
+class VanishingCluster:
     """A cluster that accepts more batches than it answers."""
 
     def __init__(self, answers: int, takes: int) -> None:
@@ -54,7 +54,7 @@ class GoesAway:
 
 
 def test_local_executor_opens_a_task_once_with_its_number_of_threads() -> None:
-    task, executor = Doubles(), LocalExecutor(3)
+    task, executor = DoublingTask(), LocalExecutor(3)
     assert [list(executor.map(task, batches)) for batches in ([1, 2], [3])] == [[2, 4], [6]]
     assert task.opened == [3]
 
@@ -63,8 +63,8 @@ def test_local_executor_opens_a_task_once_with_its_number_of_threads() -> None:
 def test_local_process_takes_over_in_order_when_the_cluster_is_lost(
     answers: int, takes: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    executor = FallbackExecutor(GoesAway(answers, takes), LocalExecutor(1))
-    assert list(executor.map(Doubles(), iter(range(7)))) == [0, 2, 4, 6, 8, 10, 12]
+    executor = FallbackExecutor(VanishingCluster(answers, takes), LocalExecutor(1))
+    assert list(executor.map(DoublingTask(), iter(range(7)))) == [0, 2, 4, 6, 8, 10, 12]
     assert (
         "Setting embed_cluster: the Ray cluster at 10.0.0.5:6379 can't be used: its head has ended; this" in caplog.text
     )

@@ -28,9 +28,9 @@ from backend.embedding.ray_executor import (
 )
 from backend.errors import may_pass
 from tests.doubles.batch_tasks import (
-    Divides,
+    DivideTask,
     EndsProcess,
-    Fills,
+    FillTask,
     GivesCode,
     GivesUnreadable,
     LacksModule,
@@ -52,9 +52,9 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayExecutor]:
 
 def test_failed_batch_is_not_retried_and_the_next_task_runs(executor: RayExecutor) -> None:
     with pytest.raises(ClusterTaskFailed, match="division by zero") as failed:
-        list(executor.map(Divides(), [4.0, 0.0, 2.0]))
+        list(executor.map(DivideTask(), [4.0, 0.0, 2.0]))
     assert not may_pass(failed.value)
-    assert list(executor.map(Divides(), iter([4.0, 2.0] * 8))) == [0.25, 0.5] * 8
+    assert list(executor.map(DivideTask(), iter([4.0, 2.0] * 8))) == [0.25, 0.5] * 8
 
 
 @pytest.mark.parametrize("task", [LacksModule(), GivesUnreadable()])
@@ -65,11 +65,11 @@ def test_missing_module_on_a_node_is_reported_as_repairable(executor: RayExecuto
 
 
 def test_answer_of_another_shape_is_named_in_the_error(executor: RayExecutor) -> None:
-    assert [each.tolist() for each in executor.map(Fills(2, 2), [0.5, 3.0])] == [[0.5, 0.5], [3.0, 3.0]]
+    assert [each.tolist() for each in executor.map(FillTask(2, 2), [0.5, 3.0])] == [[0.5, 0.5], [3.0, 3.0]]
     with pytest.raises(ClusterTaskFailed, match=r"numbers: shape \(3\) was expected, not \(2,\)"):
-        list(executor.map(Fills(2, 3, key="others"), [0.5]))
+        list(executor.map(FillTask(2, 3, key="others"), [0.5]))
     with pytest.raises(ClusterTaskFailed, match="numbers: not every number is finite"):
-        list(executor.map(Fills(2, 2), [0.5, float("nan")]))
+        list(executor.map(FillTask(2, 2), [0.5, float("nan")]))
 
 
 def test_node_results_execute_no_code_in_the_server(executor: RayExecutor, tmp_path: Path) -> None:
@@ -94,13 +94,13 @@ def test_driver_process_gets_no_settings_or_keys_of_the_server(
 
 
 def test_driver_that_just_ended_is_restarted_once(executor: RayExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
-    list(executor.map(Divides(), [1.0]))
+    list(executor.map(DivideTask(), [1.0]))
     driver = executor._driver
     assert driver is not None
     driver._process.kill()
     driver._process.wait()
     monkeypatch.setattr(ray_executor._Driver, "alive", lambda self: True)  # as a moment before
-    assert list(executor.map(Divides(), iter([4.0, 2.0] * 8))) == [0.25, 0.5] * 8
+    assert list(executor.map(DivideTask(), iter([4.0, 2.0] * 8))) == [0.25, 0.5] * 8
     assert executor._driver is not driver
 
 
@@ -123,7 +123,7 @@ def test_disk_failure_while_reading_batches_is_not_the_clusters_fault(executor: 
         raise OSError("the disk")
 
     with pytest.raises(OSError, match="the disk"):
-        list(executor.map(Divides(), batches()))
+        list(executor.map(DivideTask(), batches()))
 
 
 class ScriptedLine:

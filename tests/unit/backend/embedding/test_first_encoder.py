@@ -279,11 +279,11 @@ def test_graph_that_differs_from_torch_is_not_kept(
     exported = onnx.load(settings.encoder_dir / "encoder.onnx")
     monkeypatch.setattr(first, "export_news_encoder", lambda _: exported)  # exporting takes long and is not the matter
 
-    class Off(OnnxEmbedder):
+    class NegatingEmbedder(OnnxEmbedder):
         def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> np.ndarray:
             return -super().encode(titles, progress=progress)
 
-    monkeypatch.setattr(first, "OnnxEmbedder", Off)
+    monkeypatch.setattr(first, "OnnxEmbedder", NegatingEmbedder)
     elsewhere = BackendSettings(data_dir=tmp_path, embed_threads=1)
     with pytest.raises(EncoderDiffers, match="has cosine -1"):
         make_initial_encoder(elsewhere, lambda: TITLES[:40])

@@ -22,7 +22,7 @@ from backend.embedding.ray_executor import ClusterTaskFailed, RayExecutor
 from backend.federation.optimizers import Memory
 from backend.federation.split.process import StepDelayed, Stepped, VectorGradients, run_step
 from backend.settings import BackendSettings, load_settings
-from tests.doubles.batch_tasks import Divides, MeetsAnother
+from tests.doubles.batch_tasks import DivideTask, MeetsAnother
 from tests.doubles.ray_nodes import ray_nodes
 from tests.doubles.small_world import free_port
 
@@ -56,8 +56,8 @@ def test_both_nodes_compute_and_results_keep_batch_order(cluster: str, tmp_path:
         assert len({node for node, _, _ in found}) == 2
         assert {threads for _, threads, _ in found} == {1}
         with pytest.raises(ClusterTaskFailed, match="division by zero"):
-            list(executor.map(Divides(), [4.0, 0.0, 2.0]))
-        assert list(executor.map(Divides(), [4.0, 2.0])) == [0.25, 0.5], "what failed is no longer under way"
+            list(executor.map(DivideTask(), [4.0, 0.0, 2.0]))
+        assert list(executor.map(DivideTask(), [4.0, 2.0])) == [0.25, 0.5], "what failed is no longer under way"
     finally:
         executor.close()
 
@@ -124,5 +124,5 @@ def test_local_fallback_continues_at_the_batch_where_the_cluster_failed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     executor = ExecutorSettings(cluster=f"127.0.0.1:{free_port()}", without="here").open(4)
-    assert list(executor.map(Divides(), iter([4.0, 2.0, 8.0]))) == [0.25, 0.5, 0.125]
+    assert list(executor.map(DivideTask(), iter([4.0, 2.0, 8.0]))) == [0.25, 0.5, 0.125]
     assert "this machine computes meanwhile" in caplog.text

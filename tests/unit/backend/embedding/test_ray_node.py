@@ -12,7 +12,7 @@ import pytest
 
 from backend.embedding import ray_node
 from backend.embedding.ray_node import FAILED, REFUSED, RESULT, SAME_SOURCES, NodeDiffers, check_same, compute, same
-from tests.doubles.batch_tasks import Divides, LacksModule
+from tests.doubles.batch_tasks import DivideTask, LacksModule
 
 INTEL = """processor\t: 0
 vendor_id\t: GenuineIntel
@@ -37,15 +37,15 @@ def given(task: Any, batch: float, expected: dict[str, str] | None = None) -> tu
 
 
 def test_node_reports_result_failure_or_refusal() -> None:
-    assert given(Divides(), 4.0) == (RESULT, 0.25)
-    assert given(Divides(), 0.0) == (FAILED, "float division by zero")
+    assert given(DivideTask(), 4.0) == (RESULT, 0.25)
+    assert given(DivideTask(), 0.0) == (FAILED, "float division by zero")
     assert given(LacksModule(), 4.0) == (REFUSED, "No module named 'module_of_another_version'")
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "source", "machine", "processor", "instructions"])
 def test_any_difference_of_a_node_is_named_in_the_error(name: str) -> None:
     assert name in same()
-    kind, why = given(Divides(), 4.0, same() | {name: f"{same()[name]} another"})
+    kind, why = given(DivideTask(), 4.0, same() | {name: f"{same()[name]} another"})
     assert kind == REFUSED
     assert why.endswith(f" differs from the backend in {name}: none there, another here")
 

@@ -49,7 +49,7 @@ MARKED = {"marks": [1.0, 2.0, 3.0, 4.0]}
 
 
 @dataclass(frozen=True)
-class Adding:
+class SummingStrategy:
     """A strategy that sums `held`, one number per mark, and orders the round `after` if one is named."""
 
     after: str | None = None
@@ -68,7 +68,7 @@ class Adding:
 
 
 @dataclass(frozen=True)
-class Holding:
+class ClickCountTask:
     """A task that returns a device's `held`: every mark times its number of clicks plus one."""
 
     marks: tuple[float, ...]
@@ -82,12 +82,12 @@ class Holding:
         return Update({"held": np.array(self.marks, np.float32) * (1 + self.clicks)}, loss=0.0, samples=1)
 
 
-def holding(given: TaskInputs) -> Holding:
-    return Holding(tuple(json.loads(given.materials("marks"))["marks"]), given.reading.count())
+def holding(given: TaskInputs) -> ClickCountTask:
+    return ClickCountTask(tuple(json.loads(given.materials("marks"))["marks"]), given.reading.count())
 
 
 def system(name: str, protection: Protection, after: str | None = None) -> SystemSpec:
-    return SystemSpec(name=name, task="hold", protection=protection, strategy=Adding(after))
+    return SystemSpec(name=name, task="hold", protection=protection, strategy=SummingStrategy(after))
 
 
 EXACT = SecureSum(clip=100_000.0, bits=64, fraction_bits=16)
@@ -246,11 +246,13 @@ def test_device_declines_a_round_whose_blobs_are_missing_or_too_large(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
-    class Lost(Adding):
+    class PlansMissingBlob(SummingStrategy):
         def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
             return Plan({"held": (4,)}, {"marks": BlobRef(sha256="0" * 64, size_bytes=10)})
 
-    monkeypatch.setitem(COMPOSED, "lost", SystemSpec(name="lost", task="hold", protection=EXACT, strategy=Lost()))
+    monkeypatch.setitem(
+        COMPOSED, "lost", SystemSpec(name="lost", task="hold", protection=EXACT, strategy=PlansMissingBlob())
+    )
     open_round(world, "lost")
     outcome = world.devices[0].trainer.step()
     assert outcome.state == "declined"
@@ -265,11 +267,13 @@ def test_device_declines_a_round_whose_update_does_not_match_its_task(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
-    class Wider(Adding):
+    class PlansWiderUpdate(SummingStrategy):
         def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-            return Plan({"held": (5,)}, Adding().plan(system, context).materials)
+            return Plan({"held": (5,)}, SummingStrategy().plan(system, context).materials)
 
-    monkeypatch.setitem(COMPOSED, "wider", SystemSpec(name="wider", task="hold", protection=EXACT, strategy=Wider()))
+    monkeypatch.setitem(
+        COMPOSED, "wider", SystemSpec(name="wider", task="hold", protection=EXACT, strategy=PlansWiderUpdate())
+    )
     open_round(world, "wider")
     outcome = world.devices[0].trainer.step()
 
@@ -282,11 +286,13 @@ def test_empty_or_oversized_plan_is_refused(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch, shapes: dict[str, tuple[int, ...]]
 ) -> None:
     @dataclass(frozen=True)
-    class Odd(Adding):
+    class PlansGivenShapes(SummingStrategy):
         def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
             return Plan(shapes)
 
-    monkeypatch.setitem(COMPOSED, "odd", SystemSpec(name="odd", task="hold", protection=EXACT, strategy=Odd()))
+    monkeypatch.setitem(
+        COMPOSED, "odd", SystemSpec(name="odd", task="hold", protection=EXACT, strategy=PlansGivenShapes())
+    )
     with pytest.raises(RoundImpossible, match="system is out of range"):
         open_round(world, "odd")
 
@@ -295,7 +301,7 @@ def test_round_publishes_weights_of_several_models_and_rows_at_once(
     world: SeamRounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
-    class Rewriting(Adding):
+    class RewritingStrategy(SummingStrategy):
         def conclude(
             self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
         ) -> RoundResult:
@@ -313,7 +319,7 @@ def test_round_publishes_weights_of_several_models_and_rows_at_once(
 
             return RoundResult(weights=weights, draft=change, rows=rows, note="rewritten")
 
-    spec = SystemSpec(name="rewriting", task="hold", protection=EXACT, strategy=Rewriting())
+    spec = SystemSpec(name="rewriting", task="hold", protection=EXACT, strategy=RewritingStrategy())
     monkeypatch.setitem(COMPOSED, "rewriting", spec)
     open_round(world, "rewriting")
     before = world.backend.releases.require_current()

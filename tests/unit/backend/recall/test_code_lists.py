@@ -42,14 +42,14 @@ def stand_in(count: int, seed: int = 1) -> Any:
     """The parts of a catalogue that lists need."""
     draw = np.random.default_rng(seed)
 
-    class Stand(SimpleNamespace):
+    class CatalogueStub(SimpleNamespace):
         __eq__, __hash__ = object.__eq__, object.__hash__  # type: ignore[assignment]  # as a catalogue: itself alone
 
         def __len__(self) -> int:
             return count
 
     moments = utc_moments([NOW - timedelta(hours=float(hours)) for hours in draw.uniform(0, 300, size=count)])
-    return Stand(
+    return CatalogueStub(
         by_basis=True,
         vectors=clustered_vectors(count, seed=seed) if count else np.empty((0, 0), dtype=np.float32),
         published_at=moments,

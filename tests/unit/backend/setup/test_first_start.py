@@ -216,14 +216,14 @@ def test_start_interrupted_while_embedding_resumes(
     monkeypatch.setattr(backend.setup.first_start, "CHUNK_ROWS", 100)
     encoded: list[int] = []
 
-    class Breaks(WordEmbedder):
+    class FullDiskEmbedder(WordEmbedder):
         def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> np.ndarray:
             if len(encoded) == 2:
                 raise OSError(28, "No space left on device")
             encoded.append(len(titles))
             return super().encode(titles, progress=progress)
 
-    monkeypatch.setattr(backend.setup.first_start, "load_embedder", lambda *_: Breaks())
+    monkeypatch.setattr(backend.setup.first_start, "load_embedder", lambda *_: FullDiskEmbedder())
     with pytest.raises(OSError, match="No space"):
         make_servable(settings, SilentSteps())
     assert encoded == [100, 100]

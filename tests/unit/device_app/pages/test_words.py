@@ -25,7 +25,7 @@ VOID = frozenset({"meta", "link", "img", "input", "br", "hr"})
 SPOKEN = frozenset({"title", "aria-label", "placeholder", "alt"})
 
 
-class Spoken(HTMLParser):
+class VisibleTextParser(HTMLParser):
     """Collects a page's text and names, without drawers of exact figures, code and bytes."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Spoken(HTMLParser):
 
 
 def visible_text(html: str) -> str:
-    page = Spoken()
+    page = VisibleTextParser()
     page.feed(html)
     return " ".join(" ".join(page.words).split())
 

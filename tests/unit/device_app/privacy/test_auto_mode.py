@@ -153,7 +153,7 @@ def test_explicitly_chosen_modes_do_not_depend_on_the_pool_size(claimed: ServerO
 
 
 def test_default_list_is_longer_in_modes_that_fetch_nothing_else() -> None:
-    class Standing(ReportPolicy):
+    class FixedModePolicy(ReportPolicy):
         def __init__(self, mode: str) -> None:
             super().__init__(PrivacySettings(mode="auto"))
             self.stands_for = mode
@@ -172,8 +172,8 @@ def test_default_list_is_longer_in_modes_that_fetch_nothing_else() -> None:
             )
 
     performance = PerformanceSettings()
-    assert Standing("none").list_length(performance) == 1_000
-    assert Standing("interest").list_length(performance) == 600
+    assert FixedModePolicy("none").list_length(performance) == 1_000
+    assert FixedModePolicy("interest").list_length(performance) == 600
     assert ReportPolicy(PrivacySettings(mode="none")).list_length(performance) == 600
 
 

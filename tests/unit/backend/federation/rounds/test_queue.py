@@ -253,7 +253,7 @@ def test_schedule_waits_behind_the_operators_rounds(rig: QueueRig) -> None:
     assert coordinator.queue.get(waits.number).opened == "round-2"
 
 
-class KilledNow(BaseException):
+class SimulatedKill(BaseException):
     """The process is killed: no error handler may run."""
 
 
@@ -266,11 +266,11 @@ def test_kill_during_opening_neither_loses_nor_repeats_a_waiting_round(
     coordinator.cancel("round-1")
 
     def killed(*_: object) -> None:
-        raise KilledNow
+        raise SimulatedKill
 
     with monkeypatch.context() as patch:
         patch.setattr(opening, "round_status", killed)  # the last thing in the transaction that opens it
-        with pytest.raises(KilledNow):
+        with pytest.raises(SimulatedKill):
             coordinator.step()
     assert rig.coordinator().queue.get(waits.number).opened is None
     for _ in range(2):

@@ -11,6 +11,7 @@ check in advance finds all such documents, so both run in a process that can be 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -25,6 +26,8 @@ PARSE_CPU_SEC = 30
 PARSE_WALL_SEC = 600
 """Elapsed time, as a second limit on a busy machine."""
 PARSE_MEMORY_BYTES = 2 * 1024**3
+NICENESS = 10
+"""Of the parsing processes: while hundreds of feeds are refreshed, pages are answered first."""
 _DECLARED = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|\"[^\"]*\"|'[^']*'|<!|>", re.DOTALL)
 ANSWER_LIMIT_BYTES = 100 * 1024 * 1024
 ENTRIES_LIMIT = 10_000
@@ -387,6 +390,8 @@ def _helper(file: str) -> ModuleType:
 
 
 def _limit() -> None:
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(NICENESS)
     try:
         import resource
     except ImportError:  # not on Windows, where the parent's timeout is the only limit

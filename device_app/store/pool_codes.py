@@ -6,9 +6,11 @@ They are the same for every device. `PoolIndex` is a word search over the pool's
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from device_app.store.database import Database
 from device_app.store.news import readable_card
@@ -17,6 +19,10 @@ from device_app.store.searches import CARD_WEIGHT, WordHit, WordMatch, match_of,
 from protocol.broadcast import CodeShard, PoolCodes
 from protocol.news import NewsCard
 
+ROWS_A_STEP = 200
+"""Cards added or deleted in one transaction: some 10 ms in which no page is answered."""
+BETWEEN_STEPS_SEC = 0.001
+"""The pause after each transaction; without one, the same thread would take the database's lock again before a page."""
 BLOCK = 100
 """Texts of at least this many articles are requested together: about 300 KB, which hides one among a hundred."""
 
@@ -71,37 +77,44 @@ class PoolStore:
             )
 
     def put_shard(self, shard: CodeShard, codes: bytes, cards: Sequence[NewsCard]) -> None:
-        """Store a shard's codes (checked, as a blob) and its cards, in one step."""
-        rows = [(shard.cards.sha256, place, card.id, card.model_dump_json()) for place, card in enumerate(cards)]
-        with self._database.quick_transaction():
-            self.put_part(shard.codes.sha256, codes)
-            self._database.write("DELETE FROM pool_card WHERE shard = ?", (shard.cards.sha256,))
-            self._database.write_many("INSERT INTO pool_card (shard, place, id, card) VALUES (?, ?, ?, ?)", rows)
+        """Store a shard's codes (checked, as a blob) and its cards, ROWS_A_STEP at a time.
+
+        What an interrupted call has stored of it is replaced.
+        """
+        self.put_part(shard.codes.sha256, codes)
+        digest, source = shard.cards.sha256, enumerate(cards)
+        self._drop_cards(digest)
+        while rows := [(digest, place, card.id, card.model_dump_json()) for place, card in islice(source, ROWS_A_STEP)]:
+            with self._database.quick_transaction():
+                self._database.write_many("INSERT INTO pool_card (shard, place, id, card) VALUES (?, ?, ?, ?)", rows)
+            time.sleep(BETWEEN_STEPS_SEC)
 
     def has_cards(self, shard: CodeShard) -> bool:
-        """Return whether all cards of this shard are stored.
-
-        They are stored completely or not at all.
-        """
+        """Return whether all cards of this shard are stored."""
         found = self._database.number("SELECT count(*) FROM pool_card WHERE shard = ?", (shard.cards.sha256,))
         return found == shard.count
 
     def use(self, listing: PoolCodes, text: bytes, at: datetime) -> None:
-        """Make this listing the current one in one step, and delete what it doesn't need."""
+        """Make this listing the current one in one step, then delete what it doesn't need.
+
+        What an interrupted call has not deleted is deleted when the next listing becomes the current one.
+        """
         parts = [listing.book.sha256, listing.priors.sha256, *(shard.codes.sha256 for shard in listing.shards)]
         with self._database.transaction():
             self._database.write(
                 "INSERT OR REPLACE INTO pool (only, listing, kept_at) VALUES (1, ?, ?)", (text, to_us(at))
             )
-            self._drop_all_but(parts, [shard.cards.sha256 for shard in listing.shards])
+            self._drop_parts_but(parts)
             self._current.forget()
+        self._drop_cards_but([shard.cards.sha256 for shard in listing.shards])
 
     def drop(self) -> None:
         """Delete everything, when the reader's settings or the release no longer need it."""
         with self._database.transaction():
             self._database.write("DELETE FROM pool")
-            self._drop_all_but((), ())
+            self._drop_parts_but(())
             self._current.forget()
+        self._drop_cards_but(())
 
     def cards(self, places: Iterable[tuple[str, int]]) -> list[NewsCard]:
         """Return the readable cards at these places, in that order.
@@ -152,22 +165,29 @@ class PoolStore:
         )
         return PoolBlock(tuple(one[0] for one in found))
 
-    def _drop_all_but(self, parts: Sequence[str], shards: Sequence[str]) -> None:
+    def _drop_parts_but(self, parts: Sequence[str]) -> None:
         self._database.write(
             "DELETE FROM pool_part WHERE sha256 NOT IN (SELECT value FROM json_each(?))", (json.dumps(list(parts)),)
         )
-        self._database.write(
-            "DELETE FROM pool_card WHERE shard NOT IN (SELECT value FROM json_each(?))", (json.dumps(list(shards)),)
-        )
+
+    def _drop_cards_but(self, shards: Sequence[str]) -> None:
+        found = self._database.rows("SELECT DISTINCT shard FROM pool_card")
+        for (shard,) in found:
+            if shard not in shards:
+                self._drop_cards(shard)
+
+    def _drop_cards(self, shard: str) -> None:
+        """Delete a shard's cards, ROWS_A_STEP at a time."""
+        last = self._database.number("SELECT max(place) FROM pool_card WHERE shard = ?", (shard,))
+        for upto in range(ROWS_A_STEP, last + ROWS_A_STEP + 1, ROWS_A_STEP):
+            with self._database.quick_transaction():
+                self._database.write("DELETE FROM pool_card WHERE shard = ? AND place < ?", (shard, upto))
+            time.sleep(BETWEEN_STEPS_SEC)
 
     def _read(self) -> StoredPool | None:
         row = self._database.row("SELECT listing, kept_at FROM pool")
         listing = if_readable("the pool's list", lambda: PoolCodes.model_validate_json(row[0])) if row else None
         return StoredPool(listing, row[0], from_us(row[1])) if row and listing else None
-
-
-ROWS_A_STEP = 200
-"""Cards added or deleted in one transaction: some 10 ms in which no page is answered."""
 
 
 class PoolIndex:
@@ -187,10 +207,11 @@ class PoolIndex:
         kept = self._pool.current()
         days = {shard.cards.sha256: shard.count for shard in kept.listing.shards} if kept is not None else {}
         while self._drop_unnamed(days):
-            pass
+            time.sleep(BETWEEN_STEPS_SEC)
         done = 0
         while (limit is None or done < limit) and (taken := self._add_missing(days)):
             done += taken
+            time.sleep(BETWEEN_STEPS_SEC)
         return done
 
     def hits(self, text: str) -> list[WordHit]:

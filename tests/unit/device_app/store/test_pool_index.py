@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from hashlib import sha256
 
@@ -120,3 +122,48 @@ def test_erase_empties_the_index_and_the_same_days_are_indexed_again(
     assert database.number("SELECT count(*) FROM pool_text") == 0
     use(pool, [cards[:20]], now)
     assert index.hits("harbour") == before
+
+
+def test_large_day_is_stored_and_deleted_in_steps_between_which_pages_are_answered(
+    database: Database, now: datetime, cards: list[NewsCard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, index, held = PoolStore(database), PoolIndex(database, PoolStore(database)), [0]
+    begun = database.quick_transaction
+
+    @contextmanager
+    def counted() -> Iterator[None]:
+        with begun():
+            yield
+        held.append(database.number("SELECT count(*) FROM pool_card"))
+
+    monkeypatch.setattr(database, "quick_transaction", counted)
+    use(pool, [cards], now)
+    use(pool, [cards[1:]], now)
+    index.catch_up()
+    use(pool, [], now)
+    assert held[-1] == 0
+    assert max(held) == 2 * len(cards) - 1
+    assert max(abs(after - before) for before, after in itertools.pairwise(held)) == ROWS_A_STEP
+
+
+def test_day_whose_cards_were_stored_in_part_is_stored_again(
+    database: Database, now: datetime, cards: list[NewsCard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, begun, allowed = PoolStore(database), database.quick_transaction, iter(range(3))
+
+    @contextmanager
+    def interrupted() -> Iterator[None]:
+        if next(allowed, None) is None:
+            raise KeyboardInterrupt
+        with begun():
+            yield
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "quick_transaction", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            use(pool, [cards], now)
+    assert 0 < database.number("SELECT count(*) FROM pool_card") < len(cards)
+    assert pool.current() is None
+    use(pool, [cards], now)
+    found = pool.cards(pool.places([each.id for each in cards]).values())
+    assert sorted(each.id for each in found) == sorted(each.id for each in cards)

@@ -57,13 +57,17 @@ class EncoderTask:
         options.intra_op_num_threads = threads
         # Spinning threads would take the cores from requests that are served at the same time.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # Without these two, the memory of the largest batch is kept: 104 MB after 1,000 stories, at the same speed.
+        options.enable_mem_pattern = False
+        frees = onnxruntime.RunOptions()
+        frees.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         graph: Any = str(self.graph) if isinstance(self.graph, Path) else self.graph.tobytes()
         session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
         given = {f"p.{name}": value for name, value in self.parameters.items()}
         outputs = ["vectors", *(["states"] if self.states and _has_states(session) else [])]
 
         def run(inputs: EncoderInputs) -> EncoderOutputs:
-            found = session.run(outputs, {**inputs, **given})
+            found = session.run(outputs, {**inputs, **given}, frees)
             if len(found) == 1:
                 return found[0], None
             mask = inputs["piece_mask"] > 0

@@ -39,7 +39,7 @@ TOPIC_PRIOR stories without the word are added, so that a small topic proves lit
 EACH_STORY = 4
 """Articles taken for each shown, since an event may have several and the reader may hide some."""
 MEANING_FLOOR = 0.275
-"""Least score of a story without all words: 33 queries that nothing answers reached 0.27 at most."""
+"""Least score of a story without all words: 25 queries that nothing answers reached 0.27 at most."""
 ROUNDED = 1e6
 """Scores are rounded to this, so that both devices find the same ones equal."""
 

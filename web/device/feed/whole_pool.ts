@@ -36,7 +36,7 @@ const RELATED_WEIGHT = 0.9;
 const [TOPIC_WEIGHT, TOPIC_HALF, TOPIC_PRIOR] = [2, 0.3, 3];
 /** Number of articles taken for each shown, since an event may have several and the reader may hide some. */
 const EACH_STORY = 4;
-/** Least score of a story without all words: 33 queries that nothing answers reached 0.27 at most. */
+/** Least score of a story without all words: 25 queries that nothing answers reached 0.27 at most. */
 const MEANING_FLOOR = 0.275;
 /** Scores are rounded to this, so that both devices find the same ones equal. */
 const ROUNDED = 1e6;

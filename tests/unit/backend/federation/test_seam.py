@@ -256,7 +256,7 @@ def test_device_declines_a_round_whose_blobs_are_missing_or_too_large(
     open_round(world, "lost")
     outcome = world.devices[0].trainer.step()
     assert outcome.state == "declined"
-    assert "'marks' of the round can't be had" in str(outcome.why)
+    assert "'marks' of the round can't be downloaded" in str(outcome.why)
     monkeypatch.setattr("device_app.training.computation.MATERIALS_LIMIT_BYTES", 9)
     outcome = world.devices[1].trainer.step()
     assert outcome.state == "declined"
@@ -278,7 +278,7 @@ def test_device_declines_a_round_whose_update_does_not_match_its_task(
     outcome = world.devices[0].trainer.step()
 
     assert outcome.state == "declined"
-    assert "differ from those that 'hold' computes" in str(outcome.why)
+    assert "requests other tensors than 'hold' computes" in str(outcome.why)
 
 
 @pytest.mark.parametrize("shapes", [{}, {"held": (0,)}, {"held": (20_000_000,)}])

@@ -62,7 +62,7 @@ def test_overlapping_count_window_is_refused_and_its_payment_undone(stores: Devi
             stores.preferences.set("paid", True)
             take(stores, window, "round-2")
 
-    with pytest.raises(ValueError, match="spent already"):
+    with pytest.raises(ValueError, match="was already counted"):
         pay()
     assert stores.preferences.get("paid") is None
     assert len(stores.counted.list()) == 1

@@ -243,7 +243,7 @@ def test_durable_write_in_a_quick_transaction_is_refused(database: Database) -> 
         with database.quick_transaction():
             LedgerRepository(database).append(charge(1.0))
 
-    with pytest.raises(RuntimeError, match="must be on the disk"):
+    with pytest.raises(RuntimeError, match="must reach the disk"):
         charge_quickly()
     assert LedgerRepository(database).total("reports") == 0
     LedgerRepository(database).append(charge(1.0))

@@ -97,7 +97,7 @@ def test_empty_stack_has_no_mean_and_sums_are_the_mean_times_the_count() -> None
 
 
 def test_secure_sum_has_no_robust_mean() -> None:
-    with pytest.raises(ValueError, match="nobody sees single updates"):
+    with pytest.raises(ValueError, match="the server doesn't see single updates"):
         replace(COMPOSED["small_ranker/secure/median"], centre=Median())
 
 

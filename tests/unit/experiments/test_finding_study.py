@@ -188,8 +188,8 @@ def test_best_values_have_the_greatest_auc() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--model", "huge"], "model: 'huge' is none of small, nrms"),
-        (["--method", "magic"], "method: 'magic' is none of centralised, vanilla"),
+        (["--model", "huge"], "model: 'huge' is not one of small, nrms"),
+        (["--method", "magic"], "method: 'magic' is not one of centralised, vanilla"),
         ([], "mind-subset does not exist"),
     ],
 )

@@ -60,6 +60,7 @@ BENCHES = {
     "groups": Bench("experiments.bench.groups", 120),
     "graphs": Bench("experiments.bench.graphs", 20, timed=True, short=True),
     "paillier": Bench("experiments.bench.paillier", 20, timed=True),
+    "simulation": Bench("experiments.bench.simulation", 30, timed=True),
 }
 GROUPS = {
     "short": tuple(name for name, bench in BENCHES.items() if bench.short),

@@ -39,6 +39,7 @@ class BenchName(StrEnum):
     groups = "groups"
     graphs = "graphs"
     paillier = "paillier"
+    simulation = "simulation"
     short = "short"
     timings = "timings"
     all = "all"

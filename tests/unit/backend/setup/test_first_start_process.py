@@ -101,7 +101,7 @@ def test_refusal_of_the_preparation_process_keeps_its_message(settings: BackendS
 def test_unwritable_folder_is_named_in_the_error_with_the_reason(settings: BackendSettings) -> None:
     settings.data_dir.write_text("a file is in the way", encoding="utf-8")
     with pytest.raises(
-        StartRefused, match=r"Preparing .*news failed: Not a directory\. The next start goes on from here\."
+        StartRefused, match=r"Preparing .*news failed: Not a directory\. The next start continues from here\."
     ):
         follow(settings, SilentSteps())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ from device_app.feed.candidate_search import Found, Recall
 from device_app.feed.candidates import Candidates
 from device_app.feed.exclusions import allowed
 from device_app.feed.feature_context import ViewsOfReader, feature_context
-from device_app.feed.item import Feed, FeedItem
+from device_app.feed.item import Feed, FeedItem, PageSlot
 from device_app.feed.kept import KeptFeeds
 from device_app.feed.lists import DefaultList, Popular
 from device_app.feed.model_cache import LocalRanker, ServingModels
@@ -59,13 +59,63 @@ class FeedContext:
     clock: Callable[[], datetime]
 
 
-def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
+@dataclass(frozen=True)
+class Promise:
+    """The new stories that a draft of the next page shows, as the page before offers them.
+
+    known: ids of all stories that were new then. placed: those that the page will show, with their slots.
+    """
+
+    known: frozenset[str]
+    placed: Mapping[str, PageSlot]
+
+
+def promised(feed_context: FeedContext, models: ServingModels, new: frozenset[str]) -> Promise:
+    """Return which of the stories `new` the next page will show; draws at random apart from the pages themselves."""
+    aside = replace(feed_context, chance=random.Random(0))
+    drafted = _drafted(aside, models, None, feed_context.clock(), Stopwatch())
+    return Promise(new, {item.card.id: item.slot for item in drafted.page.items if item.card.id in new})
+
+
+def build_feed(feed_context: FeedContext, models: ServingModels, promise: Promise | None = None) -> Feed:
     """Build, save and return a feed; every story it shows is recorded as served.
 
     clicks -> interest clusters -> last answer to a report -> filters -> local ranking -> variety -> slots. Building a
-    feed sends no request, so the server doesn't learn when a page is made.
+    feed sends no request, so the server doesn't learn when a page is made. promise: the page shows these new stories
+    and no others that were known when they were offered, except what the reader has opened or hidden since.
     """
     now, watch = feed_context.clock(), Stopwatch()
+    drafted = _drafted(feed_context, models, promise, now, watch)
+    page, found = drafted.page, drafted.found
+    feed = Feed(
+        feed_id=secrets.token_urlsafe(9),
+        made_at=now,
+        release=models.release,
+        items=page.items,
+        mode=found.mode,
+        notice=found.notice or _of_the_page(page, drafted.left_out),
+        device_ms=watch.stages_ms,
+        recalled=len(found.candidates),
+        fresh=int(np.count_nonzero(age_hours(page.shown, now) <= feed_context.weights.fresh_hours)),
+        fresh_hours=feed_context.weights.fresh_hours,
+        left_out=drafted.left_out,
+    )
+    return feed_context.kept.save(feed, page.shown, page.popularity, watch)
+
+
+@dataclass(frozen=True)
+class _Drafted:
+    """A page that isn't saved, what it was chosen from, and how many stories filters left out."""
+
+    page: RankedPage
+    found: Found
+    left_out: int
+
+
+def _drafted(
+    feed_context: FeedContext, models: ServingModels, promise: Promise | None, now: datetime, watch: Stopwatch
+) -> _Drafted:
+    """Return the next page from all candidates and the default list; sends and stores nothing."""
 
     with watch.stage("store"):  # what the reader did is read here and stays in these variables
         reading = feed_context.user_preferences.reading(models.encoder)
@@ -79,43 +129,18 @@ def build_feed(feed_context: FeedContext, models: ServingModels) -> Feed:
         user_preferences = replace(user_preferences, click_interests=profile.click_names)
 
     found = feed_context.recall.find(models, user_preferences.click_vectors, watch)
-    return _ranked(feed_context, models, found, default_list, user_preferences, now, watch)
-
-
-def _ranked(
-    feed_context: FeedContext,
-    models: ServingModels,
-    found: Found,
-    default_list: Candidates,
-    user_preferences: UserPreferences,
-    now: datetime,
-    watch: Stopwatch,
-) -> Feed:
-    """Rank the candidates together with the default list, choose a page and save it.
-
-    Sends nothing.
-    """
     with watch.stage("rank"):
         offered = feed_context.recall.joined(found.candidates, default_list)
         candidates = offered.only(allowed(offered, user_preferences))
     left_out = len(offered) - len(candidates)
+    if promise is not None:
+        withheld = promise.known.difference(promise.placed)
+        candidates = candidates.only(~candidates.named(candidates.ids, withheld))
+    size = feed_context.performance.feed_size
     page = ranked_page(
-        feed_context, models, candidates, default_list, user_preferences, now, watch, feed_context.performance.feed_size
+        feed_context, models, candidates, default_list, user_preferences, now, watch, size, promise=promise
     )
-    feed = Feed(
-        feed_id=secrets.token_urlsafe(9),
-        made_at=now,
-        release=models.release,
-        items=page.items,
-        mode=found.mode,
-        notice=found.notice or _of_the_page(page, left_out),
-        device_ms=watch.stages_ms,
-        recalled=len(found.candidates),
-        fresh=int(np.count_nonzero(age_hours(page.shown, now) <= feed_context.weights.fresh_hours)),
-        fresh_hours=feed_context.weights.fresh_hours,
-        left_out=left_out,
-    )
-    return feed_context.kept.save(feed, page.shown, page.popularity, watch)
+    return _Drafted(page, found, left_out)
 
 
 def _of_the_page(page: RankedPage, left_out: int) -> str | None:
@@ -150,6 +175,8 @@ def ranked_page(
     now: datetime,
     watch: Stopwatch,
     size: int,
+    *,
+    promise: Promise | None = None,
 ) -> RankedPage:
     """Return the best page of at most `size` of these candidates; sends and stores nothing.
 
@@ -177,6 +204,7 @@ def ranked_page(
             seen=times_seen > 0,
             kinship=kinship,
             steady=score.total - score.terms["reactions"],
+            promised=_rows_promised(candidates, promise),
         )
         items = tuple(
             FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
@@ -187,6 +215,11 @@ def ranked_page(
     rows = np.array([place.row for place in page], dtype=np.intp)
     all_seen = bool(len(rows)) and bool((times_seen[rows] > 0).all())
     return RankedPage(items, candidates.only(rows), popular[rows], all_seen)
+
+
+def _rows_promised(candidates: Candidates, promise: Promise | None) -> dict[int, PageSlot]:
+    slots = {} if promise is None else promise.placed
+    return {row: slots[card.id] for row, card in enumerate(candidates.cards) if card.id in slots} if slots else {}
 
 
 def scored(

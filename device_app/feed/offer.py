@@ -20,7 +20,7 @@ from device_app.stores import DeviceStores
 class Offer:
     """Why a new page would differ from this one, and which pages come before and after it.
 
-    new: stories that reached this device since the page was made and that the reader may want. read: stories read
+    new: how many stories that reached this device since the page was made the next page will show. read: stories read
     since. changed: the reader has liked, dismissed, followed, hidden or switched something since. ranked: another
     release is in use now. before and after are ids of stored feeds, or None; nothing is offered on a page that has a
     later one.
@@ -49,9 +49,10 @@ def offered(feed: Feed, stores: DeviceStores, serving: Serving) -> Offer:
     if models is None or after is not None:
         return Offer(before=before, after=after, came=came)
     listed = serving.feed_context.default_list.candidates(models.encoder, models.dimensions)
+    new = _new_stories(feed, listed, stores, serving.feed_context.weights.fresh_hours)
     changed = any(one.kind != "save" and one.at > feed.made_at for one in stores.feedback.reactions())
     return Offer(
-        new=len(_new_stories(feed, listed, stores, serving.feed_context.weights.fresh_hours)),
+        new=serving.promised(feed.feed_id, frozenset(new)),
         read=stores.read_marks.count_since(feed.made_at),
         changed=changed or serving.changed_since(),
         ranked=feed.release != models.release,
@@ -66,7 +67,10 @@ def _came(feed: Feed, before: str | None, stores: DeviceStores, serving: Serving
     if shown_before is None:
         return frozenset()
     older = timedelta(hours=serving.feed_context.weights.fresh_hours)
-    return came_since(shown_before.made_at, [item.card for item in feed.items], stores.news, older)
+    cards = [item.card for item in feed.items]
+    # A story of the pool that was stored only because a page shows it didn't arrive with a list.
+    stored_by_page = stores.news.arrived_since(feed.made_at - timedelta(microseconds=1), [card.id for card in cards])
+    return came_since(shown_before.made_at, cards, stores.news, older) - stored_by_page
 
 
 def _new_stories(feed: Feed, listed: Candidates, stores: DeviceStores, fresh_hours: float) -> set[str]:

@@ -6,6 +6,7 @@ A developing story is a group of several reports on one event.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -80,6 +81,7 @@ def placed(
     kinship: Kinship,
     seen: NDArray[np.bool_] | None = None,
     steady: NDArray[np.float64] | None = None,
+    promised: Mapping[int, PageSlot] | None = None,
 ) -> list[Placed]:
     """Return a page's rows in order, without repeated rows, stories or headlines.
 
@@ -92,7 +94,8 @@ def placed(
 
     Personal places are filled first, so that fresh and explore never take the reader's best; they also get the places
     that fresh and explore can't fill. What the reader picked and reads has its share of the page (`feed.exploration`),
-    and developing stories make room for it. Everything else is capped unless a place would stay empty.
+    and developing stories make room for it. Everything else is capped unless a place would stay empty. promised: rows
+    that must be on the page, with the slots they had when they were offered.
     """
     shares = PageShares.of(candidates, user_preferences, settings, size)
     free = np.ones(len(candidates), dtype=bool)
@@ -139,7 +142,26 @@ def placed(
     page += [Placed(row, "developing") for row in grouped]
     page += [Placed(row, "fresh") for row in fresh]
     page += [Placed(row, "explore") for row in explore]
-    return page[:size]
+    return _with_promised(page[:size], promised or {}, candidates.stories)
+
+
+def _with_promised(page: list[Placed], promised: Mapping[int, PageSlot], stories: NDArray[np.intp]) -> list[Placed]:
+    """Return the page with all promised rows.
+
+    One that is missing takes the place of another report of its event, else the last place of its slot.
+    """
+    page, here = list(page), {place.row for place in page}
+    for row, slot in promised.items():
+        if row in here:
+            continue
+        event = int(stories[row])
+        free = [at for at, place in enumerate(page) if place.row not in promised]
+        same = [at for at in free if event != NO_STORY and stories[page[at].row] == event]
+        places = [[at for at in free if page[at].slot == one] for one in (slot, "for_you", "explore", "fresh")]
+        at = next((options[-1] for options in (same, *places) if options and page[options[-1]].slot != "lead"), None)
+        if at is not None:
+            page[at] = Placed(row, page[at].slot)
+    return page
 
 
 def _wanted_again(unseen: NDArray[np.bool_], shares: PageShares) -> NDArray[np.bool_]:

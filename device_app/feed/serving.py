@@ -8,7 +8,7 @@ from datetime import timedelta
 from threading import RLock
 
 from device_app.errors import BackendUnreachable, DeviceError
-from device_app.feed.build import FeedContext, build_feed
+from device_app.feed.build import FeedContext, Promise, build_feed, promised
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, FeedItem
 from device_app.feed.model_cache import ModelCache, ServingModels
@@ -37,6 +37,7 @@ class Serving:
         self._last: Feed | None = None
         self._unreachable: BackendUnreachable | None = None  # until the server answers again
         self._not_made: Feed | None = None  # offline feed shown instead of a page that was requested
+        self._promise: tuple[str, Promise] | None = None  # what the page with this id offers
         self._state = object()  # replaced at each change of the reader's preferences
         self.erasures = 0
         self._built_in: object | None = None
@@ -82,9 +83,21 @@ class Serving:
                 self._not_made = self.offline(away)
                 return self._not_made
             state = self._state
-            feed = build_feed(self.feed_context, self.models())
+            promise = self._promise[1] if self._promise and last and self._promise[0] == last.feed_id else None
+            feed = build_feed(self.feed_context, self.models(), promise)
             self._last, self._not_made, self._built_in = feed, None, state
             return feed
+
+    def promised(self, feed_id: str, new: frozenset[str]) -> int:
+        """Return how many of these new stories the page after this one will show.
+
+        The next page keeps the promise. Drafts a page unless the same stories were new at the last call. Raises
+        NoRelease or ReleaseRefused.
+        """
+        with self._lock:
+            if self._promise is None or self._promise[0] != feed_id or self._promise[1].known != new:
+                self._promise = (feed_id, promised(self.feed_context, self.models(), new)) if new else None
+            return 0 if self._promise is None else len(self._promise[1].placed)
 
     def more(self, feed_id: str) -> Feed | None:
         """Return a stored feed with more stories at its end; None if it isn't stored.
@@ -124,7 +137,7 @@ class Serving:
         with self._lock, self._forgetting:
             yield
             self.changed()
-            self._last = self._not_made = None
+            self._last = self._not_made = self._promise = None
             self.feed_context.recall.forget()
             self.feed_context.user_preferences.forget()
             self.erasures += 1

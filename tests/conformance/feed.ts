@@ -115,6 +115,27 @@ export const feed = {
     return found;
   },
 
+  /** How many new stories the newest page offers, and which of them the next page shows and marks as new. */
+  async feed_offered({ known, ...given }: Reader & { known: readonly string[] }, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE), wasm(given.file));
+    const parts = await device(database, given, wasm);
+    const { serving, stores } = parts;
+    const opened = new Device(parts, () => given.now);
+    const page = serving.last()!;
+    await opened.reading.prepareOffer(page);
+    const untold = opened.reading.offer(page).new;
+    await serving.models();
+    await opened.reading.prepareOffer(page);
+    const offer = opened.reading.offer(page).new;
+    const again = opened.reading.offer(page, { ofThisVisit: false }).new;
+    stores.impressions.view(page.feed_id, page.items.map(({ card }) => card.id), given.now);
+    const next = await opened.reading.feed(true);
+    const shown = next.items.map(({ card }) => card.id).filter((id) => known.includes(id));
+    const { came } = opened.reading.offer(next);
+    database.close();
+    return { untold, again, offer, shown, came };
+  },
+
   /** A new page after an answer, and the first one of the next start, which finds nobody to ask. */
   async feed_started_again(given: Reader, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), wasm(given.file));

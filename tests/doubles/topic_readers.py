@@ -112,7 +112,7 @@ class TopicReaders:
         finally:
             with_device.close()
         file = self._folder / f"{name}.sqlite"
-        _copied(with_device.settings.database, file)
+        copied(with_device.settings.database, file)
         before = len(self._backend.requests)
         device = self._device(name, seed, mode)
         try:
@@ -157,7 +157,8 @@ class TopicReaders:
         )
 
 
-def _copied(database: Path, file: Path) -> None:
+def copied(database: Path, file: Path) -> None:
+    """Copy a closed device's store into one file."""
     shutil.copyfile(database, file)
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

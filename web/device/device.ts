@@ -3,7 +3,7 @@ import { LoopAlerts } from "./alerts";
 import { DeviceError, ReleaseForked, ReleaseRefused, onceReleased } from "./errors";
 import { HeldLists } from "./feed/held_lists";
 import type { Article, Feed } from "./feed/item";
-import { type Offer, offered } from "./feed/offer";
+import { type Offer, newStories, offered } from "./feed/offer";
 import { CHOSEN_SECTIONS } from "./feed/preference_reader";
 import { Stories, Viewing, type Opening } from "./feed/stories";
 import { WholePool } from "./feed/whole_pool";
@@ -80,13 +80,23 @@ class Reading {
 
   /**
    * Returns what is offered in place of a page. ofThisVisit: also counts changes that the reader made since this worker
-   * started.
+   * started, and the number of new stories that the next page will show, where `prepareOffer` made it known.
    */
   offer(feed: Feed, { ofThisVisit = true } = {}): Offer {
     const { stores, serving } = this.parts;
     const release = serving.manifest()?.release ?? null;
     const listed = stores.defaultList.current()?.newsIds ?? [];
-    return offered(feed, stores, listed, release, serving.context.weights.fresh_hours, ofThisVisit && serving.changedSince());
+    const { fresh_hours } = serving.context.weights;
+    const promised = (known: ReadonlySet<string>) => (ofThisVisit || !known.size ? serving.promised(feed.feed_id, known) : null);
+    return offered(feed, stores, listed, release, fresh_hours, ofThisVisit && serving.changedSince(), promised);
+  }
+
+  /** Drafts the next page if new stories came since this one, the newest, was made; sends nothing. */
+  async prepareOffer(feed: Feed): Promise<void> {
+    const { stores, serving } = this.parts;
+    if (!feed.feed_id || stores.feeds.beside(feed.feed_id).after !== null) return;
+    const listed = stores.defaultList.current()?.newsIds ?? [];
+    await serving.draft(feed.feed_id, newStories(feed, stores, listed, serving.context.weights.fresh_hours));
   }
 
   /** Records that these articles were seen on the page. */

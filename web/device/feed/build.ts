@@ -11,11 +11,11 @@ import { type Vectors, finite } from "../vectors";
 import { Stopwatch } from "../protocol/server_timing";
 import { toBase64 } from "../protocol/forms";
 import type { Candidates } from "./candidates";
-import type { Chance } from "./chance";
+import { type Chance, PythonRandom } from "./chance";
 import type { DefaultList, Popular } from "./lists";
 import { allowed } from "./exclusions";
 import { featureContextAt, type PreferenceReader, type UserPreferences } from "./preference_reader";
-import type { Feed, FeedItem, Reason } from "./item";
+import type { Feed, FeedItem, PageSlot, Reason } from "./item";
 import type { KeptFeeds } from "./kept";
 import { Kinship, floorOf } from "./similarity";
 import type { ServingModels } from "./model_cache";
@@ -45,14 +45,66 @@ export interface FeedContext {
   readonly clock: Clock;
 }
 
+/** The new stories that a draft of the next page shows, as the page before offers them. */
+export interface Promised {
+  /** Ids of all stories that were new then. */
+  readonly known: ReadonlySet<string>;
+  /** Those that the next page will show, with their slots. */
+  readonly placed: ReadonlyMap<string, PageSlot>;
+}
+
+/** Which of the stories `known` the next page will show; draws at random apart from the pages themselves. */
+export async function promisedOf(context: FeedContext, models: ServingModels, known: ReadonlySet<string>): Promise<Promised> {
+  const aside = { ...context, chance: new PythonRandom(0n) };
+  const { page } = await drafted(aside, models, null, context.clock(), new Stopwatch());
+  const shown = page.items.filter(({ card }) => known.has(card.id));
+  return { known, placed: new Map(shown.map(({ card, slot }) => [card.id, slot])) };
+}
+
 /**
  * Builds, saves and returns a feed; nothing is shown that wasn't recorded as served.
  *
  * clicks -> interest clusters -> last answer to a report -> filters -> local ranking -> diversity -> slots. Sends no
- * request, so network traffic doesn't reveal when a page is made.
+ * request, so network traffic doesn't reveal when a page is made. promise: the page shows these new stories and no
+ * others that were known when they were offered, except what the reader has opened or hidden since.
  */
-export async function buildFeed(context: FeedContext, models: ServingModels): Promise<Feed> {
+export async function buildFeed(context: FeedContext, models: ServingModels, promise: Promised | null): Promise<Feed> {
   const [now, watch] = [context.clock(), new Stopwatch()];
+  const { page, found, leftOut } = await drafted(context, models, promise, now, watch);
+  const { fresh_hours } = context.weights;
+  const feed: Feed = {
+    feed_id: toBase64(systemNoise.uniformBits(ID_BYTES)),
+    made_at: momentOf(now),
+    release: models.release,
+    items: page.items,
+    mode: found.mode,
+    notice: found.notice ?? ofThePage(page, leftOut),
+    device_ms: Object.fromEntries(watch.stagesMs),
+    server_ms: {},
+    recalled: found.candidates.length,
+    fresh: ageHours(page.shown, now).filter((age) => age <= fresh_hours).length,
+    fresh_hours,
+    complete: false,
+    left_out: leftOut,
+  };
+  return context.kept.save(feed, page.shown, page.popularity, watch);
+}
+
+/** A page that isn't saved, what it was chosen from, and how many stories filters left out. */
+interface Drafted {
+  readonly page: RankedPage;
+  readonly found: Found;
+  readonly leftOut: number;
+}
+
+/** The next page from all candidates and the default list; sends and stores nothing. */
+async function drafted(
+  context: FeedContext,
+  models: ServingModels,
+  promise: Promised | null,
+  now: number,
+  watch: Stopwatch,
+): Promise<Drafted> {
   // the reader's data stays in these variables
   const [reader, defaultList] = watch.stage("store", () => [
     withContexts(models, readerOf(context, models)),
@@ -60,7 +112,15 @@ export async function buildFeed(context: FeedContext, models: ServingModels): Pr
   ]);
 
   const found = context.recall.find(models, reader.preferences.clickVectors, watch);
-  return ranked(context, models, found, defaultList, reader, now, watch);
+  const [candidates, leftOut] = watch.stage("rank", () => {
+    const offered = context.recall.joined(found.candidates, defaultList);
+    const left = offered.where(allowed(offered, reader.preferences));
+    const may = promise && left.where(left.ids.map((id) => !promise.known.has(id) || promise.placed.has(id)));
+    return [may ?? left, offered.length - left.length] as const;
+  });
+  const size = context.performance.feed_size;
+  const page = await rankedPage(context, models, candidates, defaultList, reader, now, watch, size, promise);
+  return { page, found, leftOut };
 }
 
 /** The reader's preferences and recent clicks. */
@@ -98,42 +158,6 @@ export async function clustered(
   return { profile, preferences: { ...preferences, clickInterests: profile.clickNames } };
 }
 
-/** Ranks the found candidates with the default list, chooses a page and keeps it; sends nothing. */
-async function ranked(
-  context: FeedContext,
-  models: ServingModels,
-  found: Found,
-  defaultList: Candidates,
-  reader: ReaderWithContexts,
-  now: number,
-  watch: Stopwatch,
-): Promise<Feed> {
-  const [candidates, leftOut] = watch.stage("rank", () => {
-    const offered = context.recall.joined(found.candidates, defaultList);
-    const left = offered.where(allowed(offered, reader.preferences));
-    return [left, offered.length - left.length] as const;
-  });
-  const size = context.performance.feed_size;
-  const page = await rankedPage(context, models, candidates, defaultList, reader, now, watch, size);
-  const { fresh_hours } = context.weights;
-  const feed: Feed = {
-    feed_id: toBase64(systemNoise.uniformBits(ID_BYTES)),
-    made_at: momentOf(now),
-    release: models.release,
-    items: page.items,
-    mode: found.mode,
-    notice: found.notice ?? ofThePage(page, leftOut),
-    device_ms: Object.fromEntries(watch.stagesMs),
-    server_ms: {},
-    recalled: found.candidates.length,
-    fresh: ageHours(page.shown, now).filter((age) => age <= fresh_hours).length,
-    fresh_hours,
-    complete: false,
-    left_out: leftOut,
-  };
-  return context.kept.save(feed, page.shown, page.popularity, watch);
-}
-
 /** The page's notice; null if everything was left out, which the page says itself. */
 function ofThePage(page: RankedPage, leftOut: number): string | null {
   if (page.items.length) return page.allSeen ? NOTICES.say("all_seen") : null;
@@ -159,6 +183,7 @@ export async function rankedPage(
   now: number,
   watch: Stopwatch,
   size: number,
+  promise: Promised | null = null,
 ): Promise<RankedPage> {
   const { weights, chance } = context;
   const [timesSeen, popular, rare] = watch.stage("rank", () => [
@@ -176,7 +201,8 @@ export async function rankedPage(
     const kinship = new Kinship(candidates, floorOf(models.manifest, defaultList));
     const steady = score.total.map((total, row) => total - (score.terms.reactions[row] as number));
     const seen = Array.from(timesSeen, (times) => times > 0);
-    const page = placed(candidates, score.total, preferences, now, weights, { size, chance, kinship, seen, steady });
+    const promised = rowsPromised(candidates, promise);
+    const page = placed(candidates, score.total, preferences, now, weights, { size, chance, kinship, seen, steady, promised });
     const whys = reasons(candidates, page, preferences, score, kinship);
     const rows = page.map((place) => place.row);
     const shown = candidates.only(rows);
@@ -187,6 +213,11 @@ export async function rankedPage(
     const allSeen = rows.length > 0 && rows.every((row) => seen[row]);
     return { items, shown, popularity: Float64Array.from(rows, (row) => popular[row] as number), allSeen };
   });
+}
+
+function rowsPromised({ ids }: Candidates, promise: Promised | null): Map<number, PageSlot> {
+  const found = ids.map((id, row) => [row, promise?.placed.get(id)] as const);
+  return new Map(found.flatMap(([row, slot]) => (slot ? [[row, slot] as const] : [])));
 }
 
 /**

@@ -13,12 +13,13 @@ import type { ServingModels } from "./model_cache";
 /**
  * Why a new page would differ from this one, and the pages before and after it.
  *
- * new: stories of likely interest that reached this device since the page was made. read: stories read since. changed:
+ * new: how many stories that reached this device since the page was made the next page will show; null if there are
+ * such stories and the number isn't known. read: stories read since. changed:
  * whether the reader liked, disliked, followed or hid something since. ranked: whether the release changed since. came:
  * ids of stories on the page that arrived after the previous page was made.
  */
 export interface Offer {
-  readonly new: number;
+  readonly new: number | null;
   readonly read: number;
   readonly changed: boolean;
   readonly ranked: boolean;
@@ -29,7 +30,8 @@ export interface Offer {
 
 /**
  * Returns the offer for a page, without a request. listed: ids of the default list; release: the current one, null
- * before the first; changedSince: whether the reader said anything else since, in this visit.
+ * before the first; changedSince: whether the reader said anything else since, in this visit. promised: how many of
+ * these new stories the next page will show.
  */
 export function offered(
   feed: Feed,
@@ -38,17 +40,21 @@ export function offered(
   release: string | null,
   freshHours: number,
   changedSince: boolean,
+  promised: (known: ReadonlySet<string>) => number | null,
 ): Offer {
   const madeAt = msOf(feed.made_at);
   const { before, after } = stores.feeds.beside(feed.feed_id);
   const earlier = before === null ? null : stores.feeds.get(before);
   const items = feed.items.map((item) => item.card);
-  const came = earlier ? [...stores.news.arrivedSince(earlier.madeAt, recent(items, earlier.madeAt, freshHours))] : [];
+  const arrived = earlier ? stores.news.arrivedSince(earlier.madeAt, recent(items, earlier.madeAt, freshHours)) : [];
+  // a story of the pool that was stored only because a page shows it didn't arrive with a list
+  const byPage = stores.news.arrivedSince(madeAt - 1, items.map(({ id }) => id));
+  const came = [...arrived].filter((id) => !byPage.has(id));
   const none = { new: 0, read: 0, changed: false, ranked: false, before, after, came };
   if (after !== null || !feed.feed_id || release === null) return none;
   const said = stores.feedback.reactions().some(({ kind, at }) => kind !== "save" && at > madeAt);
   const changed = said || changedSince;
-  const more = newStories(feed, stores, listed, freshHours);
+  const more = promised(newStories(feed, stores, listed, freshHours));
   const read = stores.readMarks.countSince(madeAt);
   const ranked = feed.release !== release;
   return { new: more, read, changed, ranked, before, after, came };
@@ -58,11 +64,11 @@ function recent(cards: readonly NewsCard[], moment: number, hours: number): stri
   return cards.filter((card) => countedMs(card) > moment - hours * HOUR_MS).map((card) => card.id);
 }
 
-/** Counts new stories. Reads only what arrived in a list since, which on most visits is nothing. */
-function newStories(feed: Feed, stores: DeviceStores, listed: readonly string[], freshHours: number): number {
+/** Ids of new stories. Reads only what arrived in a list since, which on most visits is nothing. */
+export function newStories(feed: Feed, stores: DeviceStores, listed: readonly string[], freshHours: number): Set<string> {
   const madeAt = msOf(feed.made_at);
   const arrived = stores.news.arrivedSince(madeAt, listed);
-  if (!arrived.size) return 0;
+  if (!arrived.size) return arrived;
   const shown = new Set([...feed.items.map((item) => item.card.id), ...stores.readMarks.ids()]);
   for (const hidden of stores.muteRules.hiddenAmong(arrived)) shown.add(hidden);
   for (const { newsId } of stores.feedback.reactions("less")) shown.add(newsId);
@@ -74,7 +80,7 @@ function newStories(feed: Feed, stores: DeviceStores, listed: readonly string[],
   );
   const fresh = new Set(recent(wanted, madeAt, freshHours));
   for (const seen of stores.impressions.timesSeen(fresh, madeAt).keys()) fresh.delete(seen);
-  return fresh.size;
+  return fresh;
 }
 
 export const ADDED = 12;

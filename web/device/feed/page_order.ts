@@ -73,6 +73,8 @@ export interface PageTerms {
    * [n]: scores without reactions, which choose the developing stories, so that one reaction doesn't replace groups.
    */
   readonly steady: Float64Array;
+  /** Rows that must be on the page, with the slots they had when they were offered. */
+  readonly promised: ReadonlyMap<number, PageSlot>;
 }
 
 /**
@@ -90,7 +92,7 @@ export function placed(
   preferences: UserPreferences,
   now: number,
   settings: FeedSettings,
-  { size, chance, kinship, seen, steady }: PageTerms,
+  { size, chance, kinship, seen, steady, promised }: PageTerms,
 ): Placed[] {
   const shares = PageShares.of(candidates, preferences, settings, size);
   const others = settings.fresh_slots + settings.explore_slots;
@@ -152,7 +154,27 @@ export function placed(
     ...inSlot(fresh, "fresh"),
     ...inSlot(explore, "explore"),
   ];
-  return page.slice(0, size);
+  return withPromised(page.slice(0, size), promised, stories);
+}
+
+/**
+ * The page with all promised rows. One that is missing takes the place of another report of its event, else the last
+ * place of its slot.
+ */
+function withPromised(given: readonly Placed[], promised: ReadonlyMap<number, PageSlot>, stories: readonly string[]): Placed[] {
+  const page = [...given];
+  const here = new Set(page.map(({ row }) => row));
+  for (const [row, slot] of promised) {
+    if (here.has(row)) continue;
+    const free = placesOf(page.map((place) => !promised.has(place.row)));
+    const event = stories[row] as string;
+    const same = free.filter((at) => event !== NO_STORY && stories[(page[at] as Placed).row] === event);
+    const slots: readonly PageSlot[] = [slot, "for_you", "explore", "fresh"];
+    const options = [same, ...slots.map((one) => free.filter((at) => page[at]?.slot === one))];
+    const at = options.map((places) => places.at(-1)).find((last) => last !== undefined && page[last]?.slot !== "lead");
+    if (at !== undefined) page[at] = { row, slot: (page[at] as Placed).slot };
+  }
+  return page;
 }
 
 /** [n]: which seen rows may be shown again; unseen [n]: the free rows that the reader hasn't seen. */

@@ -6,7 +6,7 @@ import type { Graphs } from "../ranking/session";
 import type { InstalledReleases } from "../store/releases";
 import { currentRelease } from "../sync/installed_release";
 import type { ReleaseManifest } from "../protocol/releases";
-import { type FeedContext, buildFeed, clustered, readerOf, withContexts } from "./build";
+import { type FeedContext, type Promised, buildFeed, clustered, promisedOf, readerOf, withContexts } from "./build";
 import type { Candidates } from "./candidates";
 import type { Feed, FeedItem } from "./item";
 import { type ServingModels, loadModels } from "./model_cache";
@@ -24,6 +24,7 @@ export class Serving {
   private newest: Feed | null = null;
   private away: BackendUnreachable | null = null; // until the backend answers again
   private notMade: Feed | null = null; // shown in place of a page requested meanwhile
+  private promise: { readonly feedId: string; readonly made: Promised } | null = null; // what that page offers
   private state = 0; // version of the reader's preferences; incremented by each change
   private builtIn: number | null = null;
   private erased = 0;
@@ -75,12 +76,34 @@ export class Serving {
       if (!refresh && last && this.holds(last)) return this.notMade ?? last;
       if (this.away && last?.items.length) return (this.notMade = this.offline(this.away));
       const { state } = this;
-      const feed = await buildFeed(this.context, await this.models());
+      const promise = this.promise && this.promise.feedId === last?.feed_id ? this.promise.made : null;
+      const feed = await buildFeed(this.context, await this.models(), promise);
       this.newest = feed;
       this.notMade = null;
       this.builtIn = state;
       return feed;
     });
+  }
+
+  /**
+   * Drafts the page after a feed, so that `promised` knows how many of these new stories it will show; the next page
+   * keeps to that. Does nothing while no models are loaded, or if the same stories were new at the last call.
+   */
+  async draft(feedId: string, known: ReadonlySet<string>): Promise<void> {
+    await this.alone(async () => {
+      const models = this.inUse;
+      if (!models || !known.size || this.promised(feedId, known) !== null) return;
+      this.promise = { feedId, made: await promisedOf(this.context, models, known) };
+    });
+  }
+
+  /** How many of these new stories the page after a feed will show; null if that isn't known. */
+  promised(feedId: string, known: ReadonlySet<string>): number | null {
+    if (!known.size) return 0;
+    if (this.promise?.feedId !== feedId) return null;
+    const { made } = this.promise;
+    const same = made.known.size === known.size && [...known].every((id) => made.known.has(id));
+    return same ? made.placed.size : null;
   }
 
   /** Returns a kept feed with more stories at its end; null if it isn't kept. Throws NoRelease, ReleaseRefused. */
@@ -110,7 +133,7 @@ export class Serving {
       this.erased += 1;
       erase();
       this.changed();
-      this.newest = this.notMade = null;
+      this.newest = this.notMade = this.promise = null;
       this.context.recall.forget();
       this.context.userPreferences.forget();
     });

@@ -36,7 +36,10 @@ export function feedPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
   const { stores, serving, policy, ledger } = device.parts;
 
-  const pageOf = (request: PageRequest, feed: Feed) => feedPage(renderer, request, feed, device.reading.offer(feed));
+  const pageOf = async (request: PageRequest, feed: Feed) => {
+    await device.reading.prepareOffer(feed);
+    return feedPage(renderer, request, feed, device.reading.offer(feed));
+  };
   const listed = (request: PageRequest, name: string, cards: readonly NewsCard[], more: object) => {
     const held = device.lists.hold(name, cards);
     const page = pageNumber(request, LIST_PAGES);

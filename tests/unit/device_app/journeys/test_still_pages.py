@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from device_app.device import Device
 from device_app.feed.item import Feed
 from device_app.feed.offer import Offer
+from protocol.news import NewsCard
+from tests.doubles.arrivals import stories_arrive
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
 from tests.doubles.journey import TOPIC, Make, click_on, share
@@ -64,34 +68,64 @@ def test_refresh_is_offered_only_after_changes_the_reader_made(make: Make, clock
     assert device.reading.offer(newer).before == page.feed_id
 
 
-def test_new_stories_are_counted_once_received(make: Make, clock: StillClock) -> None:
+def arriving(clock: StillClock, name: str, count: int) -> list[NewsCard]:
+    """Return stories published now, each of its own publisher, over eight topics of the pool."""
+    return [
+        card(
+            f"{name}{n}",
+            title=f"Word{n} {name} thing{n}",
+            published_at=clock(),
+            section=f"section{n % 8}",
+            topic=f"section{n % 8} topic1",
+            publisher=f"Publisher {name} {n}",
+            weight=1.0,
+        )
+        for n in range(count)
+    ]
+
+
+def test_only_recent_stories_that_the_reader_may_want_are_offered_as_new(make: Make, clock: StillClock) -> None:
     device = make()
     page = device.reading.feed()
-    stores, feed_context = device.parts.stores, device.parts.serving.feed_context
-    listed = stores.default_list.current()
-    models = device.parts.serving.models()
-    assert listed is not None
     clock.go_on(3_600)
-    new = [card(f"new{n}", published_at=clock(), topic=f"topic{n % 2}") for n in range(6)]
-    old = [card("old", published_at=NOW - timedelta(days=3))]
-    vectors = feed_context.default_list.candidates(models.encoder, models.dimensions).vectors[:7]
-    stores.news.put([*new, *old], vectors, models.encoder, clock())
-    stores.default_list.keep(
-        etag="later",
-        release=listed.release,
-        encoder=models.encoder,
-        news_ids=[*(each.id for each in [*new, *old]), *listed.news_ids],
-        at=clock(),
-    )
+    new = arriving(clock, "new", 4)
+    stories_arrive(device, [*new, card("old", published_at=NOW - timedelta(days=3))], clock())
     assert device.reading.feed() == page
-    assert device.reading.offer(page) == Offer(new=6), "one is three days old: it came late, and is no news"
-    device.interests.stance("topic", "topic1", "block")
+    assert device.reading.offer(page) == Offer(new=4), "one is three days old: it came late, and is no news"
+    device.interests.stance("topic", new[1].topic, "block")
     assert device.reading.offer(page).new == 3
     clock.go_on(1)
     device.reading.open("new0")
     assert device.reading.offer(page).new == 2
-    new_page(device)
+    clock.go_on(1)
+    assert {"new2", "new3"} < set(ids(new_page(device)))
     assert device.reading.offer(device.reading.feed()).new == 0
+
+
+@pytest.mark.parametrize("arrived", [6, 40])
+def test_next_page_shows_as_many_new_stories_as_the_page_before_offered(
+    make: Make, backend: FakeBackend, clock: StillClock, arrived: int
+) -> None:
+    """Oracle: the stories that arrived, counted on the page; the reader looks, reads and likes after the offer."""
+    device = make()
+    device.reading.feed()
+    click_on(device, backend, TOPIC, 4, clock)
+    page = new_page(device)
+    for visit in range(4):
+        clock.go_on(600)
+        new = arriving(clock, f"visit{visit}n", arrived)
+        stories_arrive(device, new, clock())
+        clock.go_on(60)
+        offer = device.reading.offer(page).new
+        assert 0 < offer <= arrived
+        look_at_all(device, page)
+        device.reading.open(page.items[2 + visit].card.id, page.feed_id)
+        device.library.react(page.items[7].card.id, "like")
+        clock.go_on(60)
+        page = new_page(device)
+        shown = {item.card.id for item in page.items} & {one.id for one in new}
+        assert len(shown) == offer, visit
+        assert device.reading.offer(page).came == shown, "and these are marked as new"
 
 
 def test_only_stories_the_reader_saw_move_down_and_they_return_later(

@@ -128,7 +128,9 @@ class RoundStatus(Message):
     followed_by: RoundId | None = Field(default=None, description="That round, once it's opened.")
     summary: str | None = Field(default=None, description="What came of it, in a sentence, where the system has one.")
     cohort: int = Field(description="Updates wanted.")
-    cohort_minimum: int
+    cohort_minimum: int = Field(
+        description="Updates needed: the requested minimum, or what the secure sum needs of those who joined, if more."
+    )
     joined: int
     uploaded: int
     received_bytes: int

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from backend.errors import OwnfeedError
 from backend.federation.protections.registry import resolve
+from backend.federation.rounds.opening import COHORT_DEFAULT, MINIMUM_DEFAULT, need_of
 from backend.federation.strategies.strategy import TrainsBesides
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.federation.systems.composition import AGGREGATIONS, PROTECTIONS, SystemSpec
@@ -186,6 +187,7 @@ class RoundChoice:
     variant: bool
     protection: str
     cost: str
+    needs: str = ""
     forms: tuple[FormChoice, ...] = ()
     impossible: tuple[str, ...] = ()
     refused: str | None = None
@@ -295,11 +297,22 @@ def _choice(services: Services, written: WrittenChoice, paper: str | None, costs
         variant=written.variant,
         protection=resolve(spec.protection).describe(number),
         cost=costs[spec.name],
+        needs=needs_message(spec),
         forms=_forms(written.system, costs),
         impossible=impossible(written.system),
         refused=refused,
         prepare=prepare,
     )
+
+
+def needs_message(spec: SystemSpec, cohort: int = COHORT_DEFAULT, minimum: int = MINIMUM_DEFAULT) -> str:
+    """A text on how many updates a round needs if its whole cohort joins, by its protection and the minimum."""
+    need = need_of(spec, cohort, minimum)
+    if need.groups:
+        return WORDS("needs_groups", needed=need.updates, groups=need.groups, cohort=cohort)
+    if resolve(spec.protection).summed:
+        return WORDS("needs_sum", needed=need.updates, cohort=cohort)
+    return WORDS("needs_updates", needed=need.updates)
 
 
 def _forms(name: str, costs: dict[str, str]) -> tuple[FormChoice, ...]:

@@ -16,7 +16,7 @@ from backend.console.purposes import backfill_shown, purposes
 from backend.console.quality_pages import SHOWN, drawn, state_of
 from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.rounds.opening import COHORT_DEFAULT, COHORT_LIMIT, SECONDS_LIMIT, minimum_of
+from backend.federation.rounds.opening import COHORT_DEFAULT, COHORT_LIMIT, MINIMUM_DEFAULT, SECONDS_LIMIT, minimum_of
 from backend.federation.rounds.queue import CANCELLED, NUMBER_LIMIT
 from backend.federation.rounds.records import UNDER_WAY, CheckIns
 from backend.federation.rounds.scheduling import EVERY_MINUTES_LIMIT, Schedule
@@ -57,7 +57,8 @@ def ended_messages(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
     if status.state == "applied":
         return tuple(messages)
     devices, updates = plural(status.joined, "device"), plural(status.uploaded, "update")
-    messages.append(WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum))
+    came = WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum)
+    messages.append(came + (WORDS("came_to_sum") if status.stages == "sum" else ""))
     if status.joined < status.cohort_minimum:
         messages.append(WORDS("unknown"))
     elif status.uploaded < status.cohort_minimum:
@@ -84,13 +85,20 @@ def live_figures(status: RoundStatus) -> dict[str, str]:
     }
 
 
+def joined_message(status: RoundStatus) -> str:
+    """A text on the devices that have a place, which may be more than are wanted."""
+    if status.joined > status.cohort:
+        return WORDS("joined_spare", joined=status.joined, wanted=status.cohort)
+    return WORDS("joined", joined=status.joined, wanted=status.cohort)
+
+
 def steps(status: RoundStatus) -> list[tuple[str, str, str]]:
     """The stages of a round: (label, text, 'done' | 'now' | 'failed' | '')."""
     if status.stages == "sum":
         return sum_steps(status)
     published = WORDS("no_release_yet") if status.finished_at is None else WORDS("without_release")
     labels = (
-        (WORDS("offered_stage"), WORDS("joined", joined=status.joined, wanted=status.cohort)),
+        (WORDS("offered_stage"), joined_message(status)),
         (WORDS("received_stage"), WORDS("received", uploaded=status.uploaded, needed=status.cohort_minimum)),
         (WORDS("averaged_stage"), status.published or published),
     )
@@ -106,7 +114,7 @@ def steps(status: RoundStatus) -> list[tuple[str, str, str]]:
 def sum_steps(status: RoundStatus) -> list[tuple[str, str, str]]:
     """The stages of a secure sum."""
     labels = (
-        (WORDS("keys_stage"), WORDS("joined", joined=status.joined, wanted=status.cohort)),
+        (WORDS("keys_stage"), joined_message(status)),
         (WORDS("shares_stage"), WORDS("shares")),
         (WORDS("masked_stage"), WORDS("received", uploaded=status.uploaded, needed=status.cohort_minimum)),
         (WORDS("opened_stage"), opened_message(status)),
@@ -229,6 +237,8 @@ def router(controller: ConsoleController) -> APIRouter:
             "started": started or RoundForm(),
             "planned": planned or RoundForm(),
             "cohort_limit": COHORT_LIMIT,
+            "cohort_default": COHORT_DEFAULT,
+            "minimum_default": MINIMUM_DEFAULT,
             "seconds_limit": SECONDS_LIMIT,
             "shown": shown,
             "is_open": bool(open_rounds),

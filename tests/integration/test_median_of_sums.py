@@ -191,6 +191,7 @@ def test_dropouts_remove_noise_shares_and_a_group_with_too_many_dropouts_is_drop
     where = groups(world)
     by_group = {name: [one for one in where if where[one] == name] for name in set(where.values())}
     assert sorted(len(each) for each in by_group.values()) == [4, 4, 5]
+    assert world.backend.coordinator.status("round-1").cohort_minimum == 3 + 3, "two groups of four must be left"
     first, second, third = (by_group[name] for name in sorted(by_group))
     gone = {first[0], second[0], second[1]}
     alive = [one for one in range(DEVICES) if one not in gone]

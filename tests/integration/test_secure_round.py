@@ -110,6 +110,19 @@ def test_round_below_the_threshold_fails_and_publishes_nothing(cohort: SecureCoh
     assert list((cohort.backend.folder / "rounds").iterdir()) == [], "no single update was ever kept"
 
 
+def test_status_says_how_many_updates_the_sum_needs_of_those_who_joined(cohort: SecureCohort) -> None:
+    """Oracle: the number in the sum's own reason, by Bonawitz's floor(2n/3) + 1 of seven devices."""
+    assert cohort.open(minimum=4).cohort_minimum == 4, "nobody has joined"
+    for _ in range(3):
+        cohort.steps()
+    assert cohort.status().cohort_minimum == 5
+    cohort.steps([0, 1, 2, 3])
+    cohort.late()
+    status = cohort.status()
+    assert status.reason == "4 members sent a masked vector; 5 are needed."
+    assert (status.uploaded, status.cohort_minimum) == (4, 5)
+
+
 def test_repeated_masked_upload_is_accepted_and_an_altered_one_refused(cohort: SecureCohort) -> None:
     cohort.open(minimum=DEVICES)
     cohort.steps()

@@ -28,6 +28,7 @@ from backend.federation.rounds.queue import RoundQueue, follow_ups, waiting
 from backend.federation.rounds.records import UNDER_WAY, is_paused, round_status
 from backend.federation.rounds.secure import SecureRounds
 from backend.federation.rounds.selection import PollCounter
+from backend.federation.secagg.graph import threshold_of
 from backend.federation.secagg.messages import SumRecord
 from backend.federation.strategies.fedavg import STACK_LIMIT_BYTES
 from backend.federation.strategies.strategy import ChecksCohort, ChecksReliability, Plan, RoundRequest
@@ -426,6 +427,34 @@ class RoundOpener:
 def minimum_of(cohort: int, wanted: int | None) -> int:
     """Return the cohort minimum: the requested one, else the default, at most the whole cohort."""
     return min(MINIMUM_DEFAULT, cohort) if wanted is None else wanted
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a round needs to be applied if its whole cohort joins.
+
+    Args:
+        updates: the fewest updates, of each group if there are groups.
+        groups: how many groups must be left; 0 for a cohort that isn't split.
+    """
+
+    updates: int
+    groups: int = 0
+
+
+def need_of(spec: SystemSpec, cohort: int, minimum: int) -> Need:
+    """Return what a round of this system needs, by its requested minimum and its protection.
+
+    Raises ValueError for a cohort that the protection's sum can't hold.
+    """
+    if not resolve(spec.protection).summed:
+        return Need(minimum)
+    terms = resolve(spec.protection).terms("round-1", cohort=cohort, cohort_minimum=max(2, minimum), coordinates=1)
+    assert terms is not None, "a summed protection has terms"
+    split = None if spec.join is None else spec.join.split_of(cohort)
+    parts = split.parts_of(cohort, terms) if split else 0
+    needed = max(minimum, threshold_of(terms, cohort // max(1, parts)))
+    return Need(needed, split.left if split and parts else 0)
 
 
 def round_request(

@@ -29,6 +29,7 @@ from backend.db.tables import (
     cut,
 )
 from backend.federation.errors import IllegalTransition, UnknownPseudonym, UnknownRound
+from backend.federation.secagg.graph import part_rows
 from backend.federation.secagg.messages import SumRecord
 from backend.federation.strategies.strategy import RoundRequest
 from protocol.ids import Pseudonym, RoundId, round_number
@@ -170,6 +171,24 @@ def standing_of(session: Session, row: RoundRow) -> tuple[RoundState, str | None
     return "failed", cut(reason)
 
 
+def updates_needed(session: Session, row: RoundRow) -> int:
+    """Return the fewest updates with which the round can be applied, as far as it is known now.
+
+    It is the requested minimum, or the threshold of the secure sum where that is larger; the threshold follows from how
+    many devices joined, and is known once their keys have arrived. A split cohort needs the smallest groups that may be
+    left.
+    """
+    name = f"round-{row.number}"
+    found = session.scalar(select(SecureSumRow.record).where(SecureSumRow.name == name))
+    if found is None:
+        return row.cohort_minimum
+    whole = SumRecord.model_validate_json(found)
+    if whole.split is None or not whole.parts:
+        return max(row.cohort_minimum, whole.threshold)
+    parts = (SumRecord.model_validate_json(each.record) for each in part_rows(session, name, whole.parts))
+    return sum(sorted(max(row.cohort_minimum, each.threshold) for each in parts)[: whole.split.left])
+
+
 def has_ended(session: Session, number: int) -> bool:
     """Return whether the round of this number has ended."""
     return session.scalar(select(RoundRow.state).where(RoundRow.number == number)) not in UNDER_WAY
@@ -204,7 +223,7 @@ def round_status(session: Session, row: RoundRow) -> RoundStatus:
         followed_by=None if follow_up is None or follow_up.opened is None else f"round-{follow_up.opened}",
         summary=row.summary,
         cohort=row.cohort,
-        cohort_minimum=row.cohort_minimum,
+        cohort_minimum=updates_needed(session, row),
         joined=count_joined(session, row),
         uploaded=count_uploaded(session, row),
         received_bytes=received or 0,

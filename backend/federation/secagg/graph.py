@@ -35,7 +35,7 @@ from backend.db.statements import Prepared, as_list, listed
 from backend.db.tables import SecureSumRow, SumMessageRow
 from backend.federation.errors import SumStageClosed, UnknownPseudonym
 from backend.federation.secagg.decoding import tolerated
-from protocol.secagg import SumTerms
+from protocol.secagg import SumTerms, choose_neighbourhood, required_threshold
 
 SPARE: Final = 1.2
 """Members of a part for each required survivor: of twelve members two may drop out if ten are needed."""
@@ -84,6 +84,12 @@ class CohortSplit(BaseModel):
 
     def _wanted(self, cohort_minimum: int) -> int:
         return math.ceil(SPARE * max(self.members, cohort_minimum))
+
+
+def threshold_of(terms: SumTerms, members: int) -> int:
+    """Return t for this many members: how many of them, or of a neighbourhood, a secret needs."""
+    chosen = choose_neighbourhood(members) if terms.graph == "sparse" else None
+    return chosen.threshold if chosen else max(2, required_threshold(terms, members))
 
 
 def part_names(name: str, parts: int) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from backend.federation.errors import SumFailed, SumMessageConflict, SumMessageRefused, SumStageClosed
 from backend.federation.secagg.complaints import judge
 from backend.federation.secagg.decoding import tolerated
-from backend.federation.secagg.graph import EACH_ITS_OWN, MaskGraph, random_circle
+from backend.federation.secagg.graph import EACH_ITS_OWN, MaskGraph, random_circle, threshold_of
 from backend.federation.secagg.members import Members
 from backend.federation.secagg.messages import (
     Entry,
@@ -44,7 +44,6 @@ from protocol.secagg import (
     SumTerms,
     alive_bits,
     choose_neighbourhood,
-    required_threshold,
 )
 
 
@@ -370,8 +369,7 @@ class SecureSumServer:
             chosen = choose_neighbourhood(members)
         graph = MaskGraph.sparse(random_circle(members), chosen.degree) if chosen else MaskGraph(members, members - 1)
         record.members, record.degree, record.circle = graph.members, graph.degree, graph.circle
-        usual = chosen.threshold if chosen else max(2, required_threshold(record.terms, members))
-        record.threshold = record.wanted_threshold or usual
+        record.threshold = record.wanted_threshold or threshold_of(record.terms, members)
         self._enough("advertised keys", graph.degree + 1, record.threshold)
 
     def _drop_conflicting(self) -> None:

@@ -8,8 +8,11 @@ from html import unescape
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 from backend.console.purposes import backfill_shown, purposes, sum_costs, written
-from backend.console.round_pages import WORDS, ended_messages, fleet_message
+from backend.console.round_pages import WORDS, ended_messages, fleet_message, steps
+from backend.federation.rounds.opening import Need, need_of
 from backend.federation.rounds.records import CheckIns
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
@@ -63,6 +66,34 @@ def test_every_protection_has_a_cost_and_impossible_ones_a_reason() -> None:
                 assert each in page
     ranker = next(each for purpose in purposes(StandInServices()) for each in purpose.choices)  # type: ignore[arg-type]
     assert "secure with trimmed, exact with trimmed: Nobody sees the updates" in " ".join(ranker.impossible)
+
+
+@pytest.mark.parametrize(
+    ("name", "cohort", "minimum", "need"),
+    [
+        ("small_ranker/exact/mean", 60, 10, Need(41)),
+        ("small_ranker/exact/mean", 60, 50, Need(50)),
+        ("small_ranker/exact/mean", 12, 10, Need(10)),
+        ("small_ranker/secure/median", 60, 10, Need(10, groups=2)),
+        ("small_ranker/secure/median", 60, 30, Need(41)),
+        ("small_ranker/local/mean", 60, 10, Need(10)),
+    ],
+)
+def test_what_a_round_needs_follows_from_protection_and_minimum(
+    name: str, cohort: int, minimum: int, need: Need
+) -> None:
+    """Oracle: floor(2n/3) + 1 of Bonawitz et al. 2017, section 6, counted by hand."""
+    assert need_of(COMPOSED[name], cohort, minimum) == need
+
+
+def test_page_says_what_a_secure_sum_needs_beside_the_minimum() -> None:
+    page = unescape(client_of(StandInServices()).get("/console/rounds").text)
+    offered = page[page.index('id="about-finding"') : page.index('id="about-fl_mv_dssm"')]
+    assert "At least 41 updates if 60 devices join" in offered
+    assert "“Needs” has it for 60 devices and a minimum of 10" in page
+    failed = ended_messages(status("failed", joined=61, uploaded=25, cohort_minimum=41), CheckIns({}, 0, None))
+    assert failed[0].startswith("61 devices joined and 25 updates arrived in time; at least 41 were needed. A secure")
+    assert steps(status("masked", joined=61))[0][1].startswith("61 joined, 60 wanted; some places are spare")
 
 
 def test_form_refuses_an_invalid_combination_of_protection_and_aggregation() -> None:

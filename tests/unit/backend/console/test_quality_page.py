@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,6 +73,23 @@ def test_gate_verdicts_are_shown_with_rolled_back_releases(kept: Path) -> None:
     assert page.index("-0.0121") < page.index("+0.0042"), "newest first"
     assert page.count("taken back") == 1
     assert "0.641 ±0.405" in page, "the noise of a small cohort leaves little of the level"
+
+
+def test_chance_stands_beside_every_auc(kept: Path, tmp_path: Path) -> None:
+    """Oracle: an AUC is the share of pairs in the right order, of which a coin gets half."""
+    services = StandInServices()
+    services.settings.fleet_figures = tmp_path / "fleet-figures.json"
+    write_fleet_figures(services.settings.fleet_figures, FLEET_FIGURES)
+    measured = MeasuredCurves(
+        curves=(CURVE,), readers=300, devices=100, cohort=60, measured_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    )
+    for content in (None, measured.model_dump_json()):  # the published record, or this machine's own curves
+        kept.unlink(missing_ok=True) if content is None else kept.write_text(content)
+        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", shown(services), re.DOTALL)
+        named = [cell for cell in cells if "AUC" in cell]
+        assert len(named) >= 1 + 3 + 2, "the gate's column, three releases, and the bench's curve"
+        assert all("(chance 0.5)" in cell for cell in named)
+        assert not any("chance" in cell for cell in cells if "nDCG" in cell)
 
 
 def test_gate_has_no_drawing_before_its_first_verdict() -> None:

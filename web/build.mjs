@@ -97,6 +97,7 @@ mkdirSync(OUT, { recursive: true });
 
 const worker = await keep("worker.js", await bundled("device/worker.ts"));
 const app = await keep("app.js", await bundled("device/app.ts"));
+const look = await keep("look.js", await bundled("static/js/look.js", { format: "iife" }));
 const style = await keep("pages.css", await bundled("static/css/pages.css"));
 // what bundles have laid beside themselves, named already
 for (const name of readdirSync(OUT).filter((each) => /\.(?:wasm|js|sqlite|json)$/.test(each))) {
@@ -112,7 +113,7 @@ const templates = new Environment();
 templates.addTemplate("shell.html", readFileSync(join(WEB, "templates", "reader", "shell.html"), "utf8"));
 const at = (name) => FILES_PATH + name;
 const shell = templates.renderTemplate("shell.html", {
-  app: at(app), worker: at(worker), style: at(style), manifest: at(manifest),
+  app: at(app), worker: at(worker), look: at(look), style: at(style), manifest: at(manifest),
   icon: at(icons["icon.svg"]), touch_icon: at(icons["icon-192.png"]),
 });
 const headers = JSON.parse(readFileSync(join(WEB, "reader_headers.json"), "utf8"));

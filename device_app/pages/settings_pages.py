@@ -46,7 +46,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             request, "settings", privacy=view, problem=problem, erase_word=ERASE_WORD, level=level_of(view.own),
             unusable=unusable(view), switches_open=switches, hidden=hidden, unwanted=device.library.unwanted(),
             pictures_shown=device.parts.stores.pictures.shown(),
-            rare_first=device.interests.wants_rare_first(),
+            rare_first=device.interests.wants_rare_first(), tools=WORDS.table("tools"),
             first_use=None,  # shown only by a page that is itself the device, since a site can clear its storage
             status_code=422 if problem else 200,
         )  # fmt: skip

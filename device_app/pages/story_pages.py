@@ -67,9 +67,14 @@ def router(renderer: PageRenderer) -> APIRouter:
             came_from, words = f"/search?{urlencode({'q': found})}", WORDS("back_to_results")
         else:
             came_from, words = device.reading.page_path(feed), WORDS("back_to_feed")
+        opened_from = device.reading.page(article.feed_id) if article.feed_id else None
+        before, after = opened_from.beside(card.id) if opened_from else (None, None)
         return renderer.cards(
             request,
             "story",
+            before=before,
+            after=after,
+            tools=WORDS.table("tools"),
             article=article,
             card=card,
             stances=choices,

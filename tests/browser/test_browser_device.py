@@ -46,6 +46,14 @@ PUBLISHERS_LINK = """address => {
   link.textContent = 'Read at a publisher';
   document.querySelector('.story article').append(link);
 }"""
+SHARE_BUTTON = """() => {
+  const button = document.createElement('button');
+  Object.assign(button.dataset, { share: 'https://publisher.example/1', title: 'A title' });
+  button.textContent = 'Share';
+  document.querySelector('.story .acts').append(button);
+  navigator.share = async (data) => { window.shared = data; };
+}"""
+"""As on a story that has a publisher's address, which this backend's stories lack."""
 KEPT = tomllib.loads((WEB / "device" / "pages" / "kept.toml").read_text(encoding="utf-8"))
 CONTROLLED = """() => new Promise((done) => {
   const worker = navigator.serviceWorker;
@@ -341,6 +349,41 @@ def test_pages_follow_axe_rules_and_fit_the_window(read_ten_stories: tuple[Page,
     page.locator("a.skip").press("Enter")
     page.wait_for_url("**/reader/#/#main")
     expect(page.locator("main[data-feed]")).to_be_visible()
+
+
+def test_story_tools_work_in_the_browsers_device_and_send_nothing(
+    reader: BrowserReader, read_ten_stories: tuple[Page, str]
+) -> None:
+    """Oracles: the links' addresses, computed colours, and the requests that reach the server."""
+    page, _ = read_ten_stories
+    page.goto(reader.at("/"))
+    page.locator(".lead .headline a").first.click()
+    page.wait_for_selector(".story .prose")
+    before = len(reader.world.requests())
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_text("Text and theme").click()
+    page.get_by_role("button", name="Dark").click()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != paper
+    first, beside = page.url, page.locator("[data-beside=next]").get_attribute("href")
+    page.keyboard.press("j")
+    page.wait_for_function("from => location.href !== from", arg=first)
+    assert page.url == reader.world.url + str(beside)
+    page.get_by_text("Text and theme").click()
+    expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("k")
+    page.wait_for_function("to => location.href === to", arg=first)
+    page.wait_for_selector("[data-beside=next]")
+    page.evaluate(SHARE_BUTTON)
+    page.get_by_role("button", name="Share").click()
+    assert page.evaluate("window.shared") == {"title": "A title", "url": "https://publisher.example/1"}
+    assert not [each for each in reader.world.requests()[before:] if "story" in each.path or "share" in each.path]
+    page.reload()
+    page.wait_for_selector(".story .prose")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    page.get_by_text("Text and theme").click()
+    page.get_by_role("button", name="System").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
 
 
 def test_offline_page_opens_with_what_was_read(reader: BrowserReader, read_ten_stories: tuple[Page, str]) -> None:

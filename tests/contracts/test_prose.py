@@ -129,11 +129,13 @@ def test_every_catalogue_sentence_is_used_with_all_its_placeholders() -> None:
         assert tables[package, file] == set(prose.tables), f"{package}/{file}"
 
 
-def test_every_catalogue_table_key_is_used_in_code() -> None:
+def test_every_catalogue_table_key_is_used_in_code_or_templates() -> None:
     known = {
         node.value for _, tree in modules() for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }  # fmt: skip
+    templates = (path.read_text(encoding="utf-8") for path in (ROOT / "web" / "templates").rglob("*.html"))
+    known |= {key for text in templates for key in re.findall(r"\b(?:tools|words)\.(\w+)", text)}
     for package, file in uses()[0]:
         for name, table in TextCatalogue(package, file).tables.items():
             unknown = {key for key in table if key not in known and key.removesuffix("-only") not in known}

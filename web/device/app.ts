@@ -7,6 +7,7 @@ import { BuildNotice, apiOrigin, earlierUse } from "./pinned_build";
 import { keptFrontPage } from "./store/front_page";
 import { UnderWay, fieldsOf, searchAddress } from "./under_way";
 import { listenToKeys } from "../static/js/keys.js";
+import { listenToTools, markLook } from "../static/js/tools.js";
 
 const script = document.querySelector<HTMLScriptElement>("script[data-worker]");
 const workerScript = script?.dataset["worker"] ?? "";
@@ -97,6 +98,7 @@ async function take(answer: Answer, address: string, way: Way): Promise<void> {
 function show(page: Document, address: string, way: Way): void {
   document.title = page.title;
   document.body.replaceChildren(...page.body.childNodes, spoken);
+  markLook();
   say("");
   say(page.title);
   drawPictures(document);
@@ -309,6 +311,7 @@ addEventListener("popstate", () => {
 addEventListener("pagehide", () => place.leave());
 history.scrollRestoration = "manual";
 listenToKeys();
+listenToTools();
 const [entry] = performance.getEntriesByType("navigation");
 const again = entry instanceof PerformanceNavigationTiming && entry.type !== "navigate";
 if (location.pathname + location.search !== HOME) history.replaceState(history.state, "", outOfPath(location));

@@ -30,6 +30,7 @@ import deviceTabsPart from "../../templates/partials/device_tabs.html";
 import endingsPart from "../../templates/partials/endings.html";
 import heldPart from "../../templates/partials/held.html";
 import iconsPart from "../../templates/partials/icons.html";
+import lookPart from "../../templates/partials/look.html";
 import savedSearchesPart from "../../templates/partials/saved_searches.html";
 import todayPart from "../../templates/partials/today.html";
 import trafficPart from "../../templates/partials/traffic.html";
@@ -81,6 +82,7 @@ export const TEMPLATES: Readonly<Record<string, string>> = {
   "partials/endings.html": endingsPart,
   "partials/held.html": heldPart,
   "partials/icons.html": iconsPart,
+  "partials/look.html": lookPart,
   "partials/saved_searches.html": savedSearchesPart,
   "partials/today.html": todayPart,
   "partials/traffic.html": trafficPart,

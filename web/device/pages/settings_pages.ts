@@ -94,6 +94,7 @@ export function settingsPages(renderer: PageRenderer): Route[] {
       hidden: device.interests.stances().filter(({ stance }) => stance === "block").map(({ kind, name }) => [kind, name]),
       unwanted: device.library.unwanted(),
       pictures_shown: stores.pictures.shown(),
+      tools: WORDS.table("tools"),
       rare_first: device.parts.serving.context.rare.on(),
     };
     return renderer.page(call, "settings", values, problem === null ? 200 : 422);

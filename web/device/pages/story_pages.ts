@@ -1,7 +1,8 @@
 // A story's page and its reactions. The device alone answers everything here.
-import type { Article } from "../feed/item";
+import type { Article, Feed } from "../feed/item";
 import { textOfBody } from "../protocol/bodies";
 import { readingMinutes } from "../protocol/formatting";
+import type { NewsCard } from "../protocol/news";
 import { REACTION_KINDS, STANCE_KINDS, type StanceKind } from "../store/opinions";
 import { WORDS, query, type PageAnswer, type PageRenderer } from "./renderer";
 import { NotTaken, type Route, seeOther } from "./route";
@@ -33,6 +34,13 @@ export function minutesToRead({ pieces, ending }: Article): number | null {
   return text && ending === "whole" ? readingMinutes(text.replaceAll("\n\n", " ")) : null;
 }
 
+/** The stories before and after one in the feed it was opened from; null where there is none. */
+function beside(feed: Feed | null, newsId: string): { before: NewsCard | null; after: NewsCard | null } {
+  const at = feed?.items.findIndex(({ card }) => card.id === newsId) ?? -1;
+  if (!feed || at < 0) return { before: null, after: null };
+  return { before: feed.items[at - 1]?.card ?? null, after: feed.items[at + 1]?.card ?? null };
+}
+
 export function storyPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
   return [
@@ -49,7 +57,10 @@ export function storyPages(renderer: PageRenderer): Route[] {
         const stances = STANCE_KINDS.map((kind) => [kind, card[kind], stanceOf(kind, card[kind])] as const).filter(
           ([kind, name, stance]) => name && (kind !== "topic" || name !== card.section || stance !== null),
         );
+        const opened = article.feed_id ? device.parts.serving.page(article.feed_id) : null;
         return renderer.cards(call, "story", {
+          ...beside(opened, card.id),
+          tools: WORDS.table("tools"),
           article,
           card,
           stances,

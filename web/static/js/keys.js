@@ -100,8 +100,9 @@ function headline(story) {
   return link instanceof HTMLAnchorElement ? link : null;
 }
 
-/** @param {number} step */
+/** On a story, opens the one beside it on the page it was opened from; on a page, moves on. @param {number} step */
 function walk(step) {
+  if (click(document.querySelector(`main [data-beside="${step > 0 ? "next" : "previous"}"]`))) return true;
   const all = [...document.querySelectorAll("[data-story]")].filter((one) =>
     headline(one)?.checkVisibility({ visibilityProperty: true }),
   );

@@ -12,12 +12,14 @@ import { watchPulse } from "./pulse.js";
 import { sayOnce } from "./said.js";
 import { watchCards } from "./seen.js";
 import { holdStill } from "./still.js";
+import { listenToTools } from "./tools.js";
 
 sayOnce();
 void restoreMore().then(keepPlace);
 addMore();
 enhanceForms(document);
 listenToKeys();
+listenToTools();
 watchRound();
 watchCards();
 holdStill();

@@ -11,16 +11,17 @@ import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from backend.errors import OwnfeedError
+from backend.federation.errors import RoundImpossible
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.opening import COHORT_DEFAULT, MINIMUM_DEFAULT, need_of
-from backend.federation.strategies.strategy import TrainsBesides
+from backend.federation.strategies.strategy import ChecksCohort, TrainsBesides
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.federation.systems.composition import AGGREGATIONS, PROTECTIONS, SystemSpec
 from backend.releases.between_rounds import is_optional_ranker
@@ -131,7 +132,10 @@ FEWEST, MANY = SURVIVORS[0], SURVIVORS[2]
 
 
 class WrittenChoice(BaseModel):
-    """A system or preset in purposes.toml. variant: shown after the others."""
+    """A system or preset in purposes.toml.
+
+    variant: shown after the others. differs: the main differences from the paper, and why.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -140,6 +144,7 @@ class WrittenChoice(BaseModel):
     line: str
     paper: str | None = None
     variant: bool = False
+    differs: str | None = None
 
 
 class WrittenPurpose(BaseModel):
@@ -175,9 +180,10 @@ class FormChoice:
 class RoundChoice:
     """A system or preset as the page offers it.
 
-    protection, cost: of the default form. forms: all forms, the default first; none for a preset, which has only one.
-    impossible: combinations that aren't supported, with reasons. refused: why no round of it can be opened now, or
-    None. prepare: the ranker that has to be prepared first, if any.
+    starts: what the form starts; instead: why that isn't the usual form, or None. protection, cost, needs: of what it
+    starts. forms: all forms, the default first; none for a preset, which has only one. impossible: combinations that
+    aren't supported, with reasons. refused: why no round of it can be opened now, or None. prepare: the ranker that
+    has to be prepared first, if any. differs: the main differences from the paper, and why.
     """
 
     system: str
@@ -187,11 +193,14 @@ class RoundChoice:
     variant: bool
     protection: str
     cost: str
-    needs: str = ""
+    needs: str
+    starts: str
     forms: tuple[FormChoice, ...] = ()
     impossible: tuple[str, ...] = ()
     refused: str | None = None
     prepare: str | None = None
+    instead: str | None = None
+    differs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -279,8 +288,42 @@ def purposes(services: Services) -> list[RoundPurpose]:
     ]
 
 
+@lru_cache(maxsize=64)
+def startable(name: str, cohort: int) -> tuple[str, str | None]:
+    """The form of a system that a cohort of this size can run, and a text on why it isn't the usual one, or None.
+
+    The first form whose strategy accepts the cohort; the usual one where none does.
+    """
+    usual = COMPOSED[full_name(name)]
+    refusal = _cohort_refusal(usual, cohort)
+    for protection in SYSTEMS[name].forms if refusal and name in SYSTEMS else ():
+        assert refusal is not None
+        if _cohort_refusal(SYSTEMS[name].compose(protection), cohort) is None:
+            return f"{name}/{protection}", WORDS(
+                "instead", form=protection, usual=usual.name.split("/")[1], cohort=cohort, enough=refusal.limit or ""
+            )
+    return name, None
+
+
+def is_unprepared(services: Services, spec: SystemSpec) -> bool:
+    """Whether the system trains a news model besides its ranker that this server hasn't prepared yet."""
+    strategy = spec.strategy
+    return isinstance(strategy, TrainsBesides) and strategy.numbers_besides(services.settings.data_dir) is None
+
+
+def _cohort_refusal(spec: SystemSpec, cohort: int) -> RoundImpossible | None:
+    try:
+        if isinstance(spec.strategy, ChecksCohort):
+            spec.strategy.check_cohort(spec, cohort)
+    except RoundImpossible as refusal:
+        return refusal
+    return None
+
+
 def _choice(services: Services, written: WrittenChoice, paper: str | None, costs: dict[str, str]) -> RoundChoice:
-    spec = COMPOSED[full_name(written.system)]
+    # With more devices than the form's usual cohort, the operator can ask for as many: the usual form then stays.
+    starts, instead = startable(written.system, max(COHORT_DEFAULT, services.coordinator.polls.devices()))
+    spec = COMPOSED[full_name(starts)]
     refused = prepare = None
     try:
         services.coordinator.check_release(spec.name)
@@ -289,6 +332,8 @@ def _choice(services: Services, written: WrittenChoice, paper: str | None, costs
             refused, prepare = WORDS("no_model", model=spec.model), spec.model
         else:
             refused = why.detail
+    if refused is None and is_unprepared(services, spec):
+        refused, prepare = WORDS("no_news_model"), spec.model
     return RoundChoice(
         system=written.system,
         title=written.title,
@@ -302,6 +347,9 @@ def _choice(services: Services, written: WrittenChoice, paper: str | None, costs
         impossible=impossible(written.system),
         refused=refused,
         prepare=prepare,
+        starts=starts,
+        instead=instead,
+        differs=written.differs,
     )
 
 

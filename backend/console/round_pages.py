@@ -251,6 +251,7 @@ def router(controller: ConsoleController) -> APIRouter:
             "opening": coordinator.scheduler.status(),
             "waiting": coordinator.polls.waiting(),
             "waiting_devices": coordinator.polls.devices(),
+            "waits_for_devices": services.settings.rounds_wait_for_devices,
             "polls_per_device": coordinator.polls.per_device,
             "minutes_limit": EVERY_MINUTES_LIMIT,
             "spending": coordinator.spending(),

@@ -347,6 +347,7 @@ class StandInConsoleSettings:
     fleet_figures: Path | None = None
     data_dir: Path = Path("nowhere")
     pictures_served_bytes: int = 4_000_000
+    rounds_wait_for_devices: bool = False
 
 
 @dataclass

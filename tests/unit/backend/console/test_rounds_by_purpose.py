@@ -10,11 +10,12 @@ from typing import get_args
 
 import pytest
 
-from backend.console.purposes import backfill_shown, purposes, sum_costs, written
+from backend.console.purposes import backfill_shown, needs_message, purposes, startable, sum_costs, written
 from backend.console.round_pages import WORDS, ended_messages, fleet_message, steps
 from backend.federation.rounds.opening import Need, need_of
 from backend.federation.rounds.records import CheckIns
 from backend.federation.strategies.fedavg import FedAvg
+from backend.federation.strategies.strategy import ChecksCohort
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.federation.systems.release_gate import RELEASE_GATE
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
@@ -44,7 +45,7 @@ def test_every_choice_shows_the_same_cost_as_the_privacy_page() -> None:
     costs = {cost.system: cost for cost in sum_costs()}
     for purpose in purposes(StandInServices()):  # type: ignore[arg-type]
         for choice in purpose.choices:
-            sums = costs.get(full_name(choice.system))
+            sums = costs.get(full_name(choice.starts))
             if sums is None:
                 assert choice.cost.startswith("epsilon"), choice.system
             elif sums.epsilons:
@@ -66,6 +67,44 @@ def test_every_protection_has_a_cost_and_impossible_ones_a_reason() -> None:
                 assert each in page
     ranker = next(each for purpose in purposes(StandInServices()) for each in purpose.choices)  # type: ignore[arg-type]
     assert "secure with trimmed, exact with trimmed: Nobody sees the updates" in " ".join(ranker.impossible)
+
+
+PAPER_CARDS = [each for purpose in written().purposes for each in purpose.choices if each.paper and not each.variant]
+
+
+@pytest.mark.parametrize("card", [each.system for each in PAPER_CARDS] + ["basis", "codebook"])
+def test_every_papers_card_starts_a_form_that_the_usual_cohort_can_run(card: str) -> None:
+    """Oracle: the strategy's own check of its cohort, which refuses the usual forms of `basis` and `codebook`."""
+    services = StandInServices()
+    services.coordinator.under_way = False
+    page = unescape(client_of(services).get("/console/rounds").text)
+    starts = re.search(rf'id="choice-{card}" name="system" value="([\w/]+)"', page)
+    assert starts is not None
+    asked = {"system": starts[1], "protection": "", "aggregation": ""}
+    asked |= dict(re.findall(r'id="(?:cohort|minimum|seconds)-now"[^>]* name="(\w+)" value="(\d+)"', page))
+    client_of(services).post("/console/rounds", data=asked, headers=OURS)
+    (opened,) = services.coordinator.opened
+    spec = COMPOSED[opened.system]
+    if isinstance(spec.strategy, ChecksCohort):
+        spec.strategy.check_cohort(spec, opened.cohort)
+    about = page[page.index(f'id="about-{card}"') :].partition("</li>")[0]
+    assert ("Main differences from the paper" in about) is (card in PRESETS)
+    assert ("the noise of secure would hide the signal" in about) is (card in ("basis", "codebook"))
+    assert needs_message(spec).capitalize() in about
+
+
+def test_card_keeps_its_noise_where_enough_devices_are_present() -> None:
+    assert startable("basis", 60)[0] == "basis/exact"
+    assert startable("basis", 6_000) == ("basis", None)
+
+
+def test_page_says_how_many_devices_are_waiting() -> None:
+    services = StandInServices()
+    page = client_of(services).get("/console/rounds").text
+    assert "About 0 devices are waiting for a round now. A round with fewer than its minimum fails" in page
+    for _ in range(30):
+        services.coordinator.polls.note()
+    assert "About 30 devices are waiting for a round now.</p>" in client_of(services).get("/console/rounds").text
 
 
 @pytest.mark.parametrize(
@@ -112,10 +151,16 @@ def test_form_refuses_an_invalid_combination_of_protection_and_aggregation() -> 
 def test_systems_that_cannot_run_yet_are_disabled_and_can_be_prepared() -> None:
     services = StandInServices()
     page = client_of(services).get("/console/rounds").text
-    radios = dict(re.findall(r'name="system" value="(\w+)"( disabled)?', page))
-    assert {name for name, off in radios.items() if off} == {"naml", "codebook"}
+    radios = dict(re.findall(r'name="system" value="([\w/]+)"( disabled)?', page))
+    over_words = {"fednewsrec", "fednewsrec_whole", "naml_whole", "lstur_whole"}
+    assert {name for name, off in radios.items() if off} == {"naml", "codebook/exact"} | over_words
+    assert page.count("The news model that it also trains is not prepared yet.") == len(over_words)
     assert re.findall(r'formaction="/console/rounds/prepare" formnovalidate name="ranker" value="([\w.]+)"', page) == [
-        "ranker.naml"
+        "ranker.naml",
+        "ranker.fednewsrec",
+        "ranker.fednewsrec",
+        "ranker.naml",
+        "ranker.lstur",
     ]
     assert "Release r3 has nothing for codebook." in page
     done = client_of(services).post("/console/rounds/prepare", data=FORM | {"ranker": "ranker.naml"}, headers=OURS)
@@ -123,7 +168,7 @@ def test_systems_that_cannot_run_yet_are_disabled_and_can_be_prepared() -> None:
     assert services.backfill.asked == ["ranker.naml"]
     reported = client_of(services).get("/console/rounds")
     assert 'data-state="ranker.naml working"' in reported.text
-    assert "/console/rounds/prepare" not in reported.text, "what is prepared already has no button"
+    assert 'value="ranker.naml"' not in reported.text, "what is being prepared already has no button"
     assert "The current release has no model ranker.naml yet. Status: being prepared." in reported.text
     live = {"state": "ranker.naml working", "figures": {}}
     assert client_of(services).get("/console/rounds/preparing").json() == live

@@ -74,6 +74,7 @@ class RequestLabels:
 
 
 _REQUESTS = {kind: RequestLabels(*pair) for kind, pair in WORDS.pairs("requests").items()}
+_MEASURED = {stage: RequestLabels(*pair) for stage, pair in WORDS.pairs("measured").items()}
 _STAGES = {stage: RequestLabels(*pair) for stage, pair in WORDS.pairs("stages").items()}
 
 
@@ -85,6 +86,11 @@ def of_request(kind: str) -> RequestLabels:
 def of_stage(stage: str) -> RequestLabels:
     """The labels of a stage; an unknown stage keeps its name."""
     return _STAGES.get(stage) or RequestLabels(stage.replace("_", " ").capitalize(), "")
+
+
+def of_measured(stage: str, place: str) -> RequestLabels:
+    """The labels of a stage between a report and a page; an unknown stage keeps its name."""
+    return (None if place == "server" else _MEASURED.get(stage)) or of_stage(stage)
 
 
 HEADERS = {
@@ -125,6 +131,7 @@ class TemplateRenderer:
             fact_lines=fact_lines,
             of_request=of_request,
             of_stage=of_stage,
+            of_measured=of_measured,
             ago=lambda then: ago(then, datetime.now(UTC)),
             moment=lambda at: f"{at.astimezone():%-d %b %H:%M:%S}",
         )

@@ -18,6 +18,8 @@ from backend.console import counts_pages, pool_pages, quality_pages, recall_page
 from backend.console.controller import ConsoleController, is_own_form, is_token, let_in
 from backend.console.purposes import SURVIVORS, backfill_shown, report_cost, sum_costs, upload_costs
 from backend.console.renderer import TemplateRenderer
+from backend.measurements import end_to_end
+from backend.settings import url_of
 from protocol.text_catalogue import TextCatalogue
 
 if TYPE_CHECKING:
@@ -154,7 +156,29 @@ def router(services: Services) -> APIRouter:
                     kind: [entry["total"] for entry in services.latency.last(kind, SPARK_REQUESTS)]
                     for kind in services.latency.summary()
                 },
+                "whole": end_to_end.last(services.settings.data_dir),
+                "readers": end_to_end.READERS,
+                "pages": end_to_end.PAGES,
             },
+        )
+
+    @routes.get("/latency/measured")
+    def latency_measured(request: Request) -> Response:
+        def state() -> dict[str, object]:
+            found = end_to_end.last(services.settings.data_dir)
+            return {"state": found.state if found else "", "figures": {}}
+
+        return controller.answer(request, state)
+
+    @routes.post("/latency/measure")
+    def measure_latency(request: Request) -> Response:
+        settings = services.settings
+        return controller.do(
+            request,
+            lambda: end_to_end.start(settings.data_dir, url_of(settings.host, settings.port)),
+            "/console/latency",
+            "measuring",
+            place="end-to-end",
         )
 
     @routes.get("/{path:path}")

@@ -348,6 +348,8 @@ class StandInConsoleSettings:
     data_dir: Path = Path("nowhere")
     pictures_served_bytes: int = 4_000_000
     rounds_wait_for_devices: bool = False
+    host: str = "127.0.0.1"
+    port: int = 8400
 
 
 @dataclass

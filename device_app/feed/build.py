@@ -206,10 +206,11 @@ def ranked_page(
             steady=score.total - score.terms["reactions"],
             promised=_rows_promised(candidates, promise),
         )
+        recent = age_hours(candidates, now) <= feed_context.weights.fresh_hours
         items = tuple(
             FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
             for position, (place, reason) in enumerate(
-                zip(page, reasons(candidates, page, user_preferences, score, kinship), strict=True)
+                zip(page, reasons(candidates, page, user_preferences, score, kinship, recent), strict=True)
             )
         )
     rows = np.array([place.row for place in page], dtype=np.intp)

@@ -30,6 +30,7 @@ ReasonKind = Literal[
 class Reason:
     """Why a story is in the feed, as a sentence for the reader. Made and kept on the device.
 
+    words is empty if nothing true says something of this story or this reader; then no reason is shown.
     clicks are the reader's own clicked articles that weighed most, strongest first (at most three). interest is the
     label of the interest cluster they belong to, if any.
     """

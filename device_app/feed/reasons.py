@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Reason
 from device_app.feed.page_order import Placed
@@ -31,12 +34,15 @@ def reasons(
     user_preferences: UserPreferences,
     score: ScoreTerms,
     kinship: Kinship,
+    recent: NDArray[np.bool_],
 ) -> list[Reason]:
     """Return one reason per place of the page, in order.
 
     The reason for a personal place is the term that raised its score most above the average, among terms that can be
     named. Similarity to an article that was read or liked is named only if it passes `feed.similarity`. If no such term
-    raises a story, the reason says whether it is more recent or weighty than average, or neither.
+    raises a story, the reason says whether it is recent or its editors rated it above average; else it has no words,
+    since no sentence would say something of this story or this reader. recent [n]: whether each was published in the
+    last `fresh_hours`.
     """
     read = _Read(user_preferences)
     stories = Counter(candidates.cards[place.row].story for place in page if place.slot == "developing")
@@ -51,7 +57,8 @@ def reasons(
             rare = bool(user_preferences.clicks) and read.sections[card.section] <= READ_OFTEN
             said.append(Reason("explore", WHYS("outside" if rare else "drawn", section=card.section)))
         else:
-            said.append(_personal(candidates, place.row, user_preferences, read, score, kinship))
+            is_recent = bool(recent[place.row])
+            said.append(_personal(candidates, place.row, user_preferences, read, score, kinship, is_recent=is_recent))
     return said
 
 
@@ -70,6 +77,8 @@ def _personal(
     read: _Read,
     score: ScoreTerms,
     kinship: Kinship,
+    *,
+    is_recent: bool,
 ) -> Reason:
     lifts = score.lifts(row)
     weights = sorted(_weights(lifts), key=lambda pair: -pair[1])
@@ -77,11 +86,11 @@ def _personal(
         if weight <= 0.0:
             break
         if what == "editors":
-            return _editors(lifts, user_preferences)
+            return _editors(lifts, user_preferences, is_recent=is_recent)
         reason = _named(what, candidates, row, user_preferences, read, kinship)
         if reason is not None:
             return reason
-    return _editors(lifts, user_preferences)
+    return _editors(lifts, user_preferences, is_recent=is_recent)
 
 
 def _weights(lifts: Mapping[TermName, float]) -> Iterator[tuple[str, float]]:
@@ -140,17 +149,15 @@ def _read_reason(card: NewsCard, kin: Sequence[Kin], user_preferences: UserPrefe
     return Reason("interest", words, interest=user_preferences.click_interests[kin[0].row] or None, clicks=close)
 
 
-def _editors(lifts: Mapping[TermName, float], user_preferences: UserPreferences) -> Reason:
-    """Return an editorial reason: above-average recency or weight, else the overall fit.
+def _editors(lifts: Mapping[TermName, float], user_preferences: UserPreferences, *, is_recent: bool) -> Reason:
+    """Return a reason that is a fact about the story: it is recent, or its editors rated it above average.
 
-    If neither applies, it says that nothing in particular decided.
+    It has no words if neither is true.
     """
-    recent, weighty = lifts["recency"] > 0.0, lifts["editorial"] > 0.0
-    if recent or weighty:
-        said = WHYS("recent_and_weighty" if recent and weighty else "recent" if recent else "weighty")
-    else:
-        read = user_preferences.clicks and lifts["content"] + lifts["topic_affinity"] > 0.0
-        said = WHYS("content" if read else "rest")
+    recent, weighty = is_recent and lifts["recency"] > 0.0, lifts["editorial"] > 0.0
+    if not (recent or weighty):
+        return Reason("editors", "")
+    said = WHYS("recent_and_weighty" if recent and weighty else "recent" if recent else "weighty")
     known = user_preferences.clicks or user_preferences.chosen_sections or user_preferences.followed
     return Reason("editors", said if known else WHYS("unused", said=said))
 

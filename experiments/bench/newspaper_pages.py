@@ -25,6 +25,7 @@ from device_app.feed.item import PageSlot, Reason
 from device_app.feed.page_order import placed
 from device_app.feed.preference_reader import UserPreferences
 from device_app.feed.reasons import reasons
+from device_app.feed.scores import age_hours
 from device_app.feed.similarity import Kinship
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
@@ -158,7 +159,8 @@ class Reader:
             seen=times_seen > 0,
             steady=score.total - score.terms["reactions"],
         )
-        said = reasons(candidates, page, user_preferences, score, kinship)
+        recent = age_hours(candidates, NOW) <= self.settings.fresh_hours
+        said = reasons(candidates, page, user_preferences, score, kinship, recent)
         return [PageCard(int(rows[place.row]), place.slot, reason) for place, reason in zip(page, said, strict=True)]
 
     def _offered(self, seed: int) -> NDArray[np.intp]:

@@ -203,7 +203,8 @@ export async function rankedPage(
     const seen = Array.from(timesSeen, (times) => times > 0);
     const promised = rowsPromised(candidates, promise);
     const page = placed(candidates, score.total, preferences, now, weights, { size, chance, kinship, seen, steady, promised });
-    const whys = reasons(candidates, page, preferences, score, kinship);
+    const recent = Array.from(ageHours(candidates, now), (age) => age <= weights.fresh_hours);
+    const whys = reasons(candidates, page, preferences, score, kinship, recent);
     const rows = page.map((place) => place.row);
     const shown = candidates.only(rows);
     const items = page.map(({ row, slot }, position) => {

@@ -34,7 +34,8 @@ const topicOf = (card: NewsCard): string => JSON.stringify([card.section, card.t
  *
  * For a personal slot: the nameable term that raised the story's score furthest above the mean. Similarity to what was
  * read or liked is named only if the articles are close enough (similarity.ts). If no nameable term raises a story, the
- * reason says whether its recency or editorial weight is above the mean, or neither.
+ * reason says whether it is recent or its editors rated it above the mean; else it has no words, since no sentence would
+ * say something of this story or this reader. recent [n]: whether each was published in the last `fresh_hours`.
  */
 export function reasons(
   candidates: Candidates,
@@ -42,6 +43,7 @@ export function reasons(
   preferences: UserPreferences,
   score: ScoreTerms,
   kinship: Kinship,
+  recent: readonly boolean[],
 ): Reason[] {
   const { clicks } = preferences;
   const read: Read = { topics: tally(clicks.map(topicOf)), sections: tally(clicks.map((card) => card.section)) };
@@ -56,7 +58,7 @@ export function reasons(
       const rare = clicks.length > 0 && (read.sections.get(card.section) ?? 0) <= READ_OFTEN;
       return reason("explore", WHYS.say(rare ? "outside" : "drawn", { section: card.section }));
     }
-    return personal(candidates, place.row, preferences, read, score, kinship);
+    return personal(candidates, place.row, preferences, read, score, kinship, recent[place.row] ?? false);
   });
 }
 
@@ -71,6 +73,7 @@ function personal(
   read: Read,
   score: ScoreTerms,
   kinship: Kinship,
+  isRecent: boolean,
 ): Reason {
   const lifts = score.lifts(row);
   const weights = weightsOf(lifts).sort(([, one], [, other]) => other - one);
@@ -79,7 +82,7 @@ function personal(
     const found = namedReason(what, candidates, row, preferences, read, kinship);
     if (found) return found;
   }
-  return editors(lifts, preferences);
+  return editors(lifts, preferences, isRecent);
 }
 
 /** Possible reasons with their lift; terms that a reader would consider the same are added up. */
@@ -148,17 +151,11 @@ function readReason(card: NewsCard, kin: readonly Kin[], preferences: UserPrefer
   return reason("interest", words, { interest: preferences.clickInterests[first.row] || null, clicks: close });
 }
 
-/**
- * Names recency and editorial weight if above the mean; otherwise overall fit; otherwise that no single reason stands
- * out.
- */
-function editors(lifts: Lifts, preferences: UserPreferences): Reason {
-  const [recent, weighty] = [lifts.recency > 0, lifts.editorial > 0];
-  const read = preferences.clicks.length > 0 && lifts.content + lifts.topic_affinity > 0;
-  const said =
-    recent || weighty
-      ? WHYS.say(recent && weighty ? "recent_and_weighty" : recent ? "recent" : "weighty")
-      : WHYS.say(read ? "content" : "rest");
+/** A fact about the story: it is recent, or its editors rated it above the mean. No words if neither is true. */
+function editors(lifts: Lifts, preferences: UserPreferences, isRecent: boolean): Reason {
+  const [recent, weighty] = [isRecent && lifts.recency > 0, lifts.editorial > 0];
+  if (!recent && !weighty) return reason("editors", "");
+  const said = WHYS.say(recent && weighty ? "recent_and_weighty" : recent ? "recent" : "weighty");
   const known = preferences.clicks.length > 0 || preferences.chosenSections.size > 0 || anyOf(preferences.followed);
   return reason("editors", known ? said : WHYS.say("unused", { said }));
 }

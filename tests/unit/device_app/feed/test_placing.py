@@ -359,7 +359,7 @@ def test_reasons_name_the_clicks_with_the_largest_weights() -> None:
     page = placed(
         CANDIDATES, scores.total, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP
     )
-    said = reasons(CANDIDATES, page, user_preferences, scores, KINSHIP)
+    said = reasons(CANDIDATES, page, user_preferences, scores, KINSHIP, np.ones(len(CANDIDATES), dtype=bool))
     lead = said[0]
     assert (lead.kind, lead.interest) == ("interest", "mine")
     vector = CANDIDATES.unit_vectors[page[0].row]
@@ -371,7 +371,8 @@ def test_reasons_name_the_clicks_with_the_largest_weights() -> None:
 def test_reason_for_a_reader_without_clicks_says_that_nothing_about_them_is_used() -> None:
     scores = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
     page = placed(CANDIDATES, scores.total, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP)
-    assert "Nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, KINSHIP)[0].words
+    recent = np.ones(len(CANDIDATES), dtype=bool)
+    assert "Nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, KINSHIP, recent)[0].words
 
 
 def test_candidates_merge_without_repeats_and_never_across_encoders() -> None:

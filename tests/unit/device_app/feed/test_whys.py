@@ -59,6 +59,7 @@ MATCH = card("match", title="Rovers win again", abstract="Three goals by Vickery
 NEXT = card("next", title="What Rovers need now", abstract="A point, says Ann Vickery.", section="sport", topic="clubs")
 OTHER = card("other", title="Budget agreed", abstract="After a long night.", section="politics", topic="budget")
 NEWS = Candidates((PESTO, NEXT, OTHER), np.stack([_axis(1, 0.9), _axis(0, 0, 1), _axis(0, 0, 0, 1)]), "encoder")
+OLD = np.zeros(len(NEWS), dtype=bool)
 READ_MATCH = replace(NOBODY, clicks=(MATCH,), click_vectors=_axis(1)[None], click_interests=("",))
 
 
@@ -67,14 +68,22 @@ def _terms(**lifted: float) -> ScoreTerms:
     return ScoreTerms({name: np.array([lifted.get(name, 0.0), 0.0, 0.0]) for name in TERMS})  # type: ignore[misc]
 
 
-def _why(user_preferences: UserPreferences, score: ScoreTerms, floor: float = 0.8, news: Candidates = NEWS) -> str:
-    (said,) = reasons(news, [Placed(0, "for_you")], user_preferences, score, Kinship(news, floor))
+def _why(
+    user_preferences: UserPreferences,
+    score: ScoreTerms,
+    floor: float = 0.8,
+    news: Candidates = NEWS,
+    *,
+    recent: bool = True,
+) -> str:
+    when = np.full(len(news), recent)
+    (said,) = reasons(news, [Placed(0, "for_you")], user_preferences, score, Kinship(news, floor), when)
     return said.words
 
 
 def test_football_result_is_not_a_reason_for_a_nearby_recipe() -> None:
     assert float(NEWS.vectors[0] @ READ_MATCH.click_vectors[0]) > 0.7
-    assert _why(READ_MATCH, _terms(content=3.0)) == WHYS("content")
+    assert _why(READ_MATCH, _terms(content=3.0)) == ""
 
 
 def test_similarity_above_the_floor_is_given_as_a_reason() -> None:
@@ -86,7 +95,7 @@ def test_shared_topic_is_given_as_a_reason_with_its_click_count() -> None:
     vectors = np.stack([_axis(0, 0, 0, 0, 1, n) for n in range(3)])
     cook = replace(NOBODY, clicks=(*recipes, MATCH), click_vectors=np.concatenate([vectors, _axis(1)[None]]))
     cook = replace(cook, click_interests=("",) * 4)
-    (said,) = reasons(NEWS, [Placed(0, "for_you")], cook, _terms(content=1.0), Kinship(NEWS, 0.99))
+    (said,) = reasons(NEWS, [Placed(0, "for_you")], cook, _terms(content=1.0), Kinship(NEWS, 0.99), OLD)
     assert said.words == "You read 3 stories on recipes."
     assert {click.topic for click in said.clicks} == {"recipes"}
 
@@ -105,26 +114,30 @@ def test_only_the_term_with_the_largest_lift_is_given_as_a_reason() -> None:
 def test_old_or_unimportant_story_is_not_called_recent_or_important() -> None:
     assert _why(READ_MATCH, _terms(recency=0.3, editorial=-0.2)) == WHYS("recent")
     assert _why(READ_MATCH, _terms(recency=-0.3, editorial=0.4)) == WHYS("weighty")
-    assert _why(READ_MATCH, _terms(content=2.0, recency=-0.3, editorial=-0.1)) == WHYS("content")
-    assert _why(READ_MATCH, _terms(recency=-0.3, editorial=-0.1)) == WHYS("rest")
-    assert _why(NOBODY, _terms(content=2.0)) == WHYS("unused", said=WHYS("rest"))
+    day_old = _terms(recency=0.3, editorial=-0.2)
+    assert _why(READ_MATCH, day_old, recent=False) == "", "more recent than most, but not of the last hours"
+    assert _why(READ_MATCH, _terms(recency=0.3, editorial=0.4), recent=False) == WHYS("weighty")
+    assert _why(READ_MATCH, _terms(content=2.0, recency=-0.3, editorial=-0.1)) == ""
+    assert _why(READ_MATCH, _terms(recency=-0.3, editorial=-0.1)) == ""
+    assert _why(NOBODY, _terms(content=2.0)) == ""
+    assert _why(NOBODY, _terms(editorial=0.4)) == WHYS("unused", said=WHYS("weighty"))
 
 
 def test_reasons_for_a_reader_without_clicks_do_not_mention_habits() -> None:
-    (said,) = reasons(NEWS, [Placed(0, "explore")], NOBODY, _terms(), Kinship(NEWS, 0.8))
+    (said,) = reasons(NEWS, [Placed(0, "explore")], NOBODY, _terms(), Kinship(NEWS, 0.8), OLD)
     assert said.words == "One of the best in food, picked at random."
 
 
 def test_score_term_that_is_equal_for_every_story_is_not_a_reason() -> None:
     picker = replace(READ_MATCH, chosen_sections=frozenset({"food"}))
     same = ScoreTerms({name: np.full(3, 2.0 if name == "chosen" else 0.0) for name in TERMS})  # type: ignore[misc]
-    assert _why(picker, same) == WHYS("rest")
+    assert _why(picker, same) == ""
 
 
 def test_similar_to_a_liked_story_is_claimed_only_above_the_floor() -> None:
     liker = replace(READ_MATCH, liked_cards=(MATCH,), liked=_axis(1)[None])
     assert _why(liker, _terms(reactions=2.0), floor=0.7) == "You asked for more like “Rovers win again”."
-    assert _why(liker, _terms(reactions=2.0), floor=0.8) == WHYS("rest")
+    assert _why(liker, _terms(reactions=2.0), floor=0.8) == ""
 
 
 def test_rare_publisher_is_given_as_a_reason() -> None:

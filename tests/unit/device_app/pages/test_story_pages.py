@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from device_app.feed.item import Article, Ending, text_of
+from device_app.feed.item import Article, Ending, Reason, text_of
 from device_app.feed.offer import Offer
 from device_app.pages.feed_pages import with_shapes
 from device_app.pages.routes import router
@@ -274,3 +274,13 @@ def test_you_page_shows_each_interest_once_and_the_settings_of_own_feeds() -> No
     assert ">Balanced<" not in text
     assert "Privacy budget" not in reader.get("/settings"), "nothing was spent"
     assert "Your feeds stay." in reader.get("/settings")
+
+
+def test_story_without_a_reason_in_words_shows_no_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = PagesReader()
+    assert '<details class="why"' in reader.get("/")
+    monkeypatch.setattr(reader.device, "_reason", lambda *_: Reason("editors", ""))
+    for path in ("/", "/story/newsroom:0003?feed=feed-1"):
+        html = reader.get(path)
+        assert '<details class="why"' not in html
+        assert "Why this" not in html

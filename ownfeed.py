@@ -87,7 +87,7 @@ def demo(
     """
     import platformdirs
 
-    from backend.demo import DemoPlan, folder_name, start_demo, tell_progress
+    from backend.demo import DemoPlan, folder_name, print_progress, start_demo
     from backend.server.progress import TerminalSteps
 
     folder = data_dir or platformdirs.user_data_path("ownfeed", appauthor=False) / folder_name(as_published)
@@ -115,7 +115,7 @@ def demo(
             markup=False,
             soft_wrap=True,
         )
-        tell_progress(plan, processes, partial(says.print, markup=False, highlight=False, soft_wrap=True), began)
+        print_progress(plan, processes, partial(says.print, markup=False, highlight=False, soft_wrap=True), began)
 
 
 @app.command()
@@ -165,12 +165,12 @@ def read(
     from backend.server.progress import TerminalSteps
     from backend.settings import load_settings
     from backend.setup.own_feeds import ReaderPlan, reader_folder, start_reading
-    from backend.terminal.feed_sources import named_feeds, tell_refused
+    from backend.terminal.feed_sources import named_feeds, print_refused
 
     folder = data_dir or reader_folder()
     plan = ReaderPlan(folder.absolute(), backend_port, device_port, every, tuple(allow_network or ()), pictures)
     named = named_feeds(sources or [], allowed=networks((*load_settings().feed_networks, *plan.networks)))
-    tell_refused(named)
+    print_refused(named)
     if lan:
         plan = replace(plan, lan=f"{home_address(lan_address)}:{lan_port}")
         choose_lan_password(plan.profile_dir, change=new_password)

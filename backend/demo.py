@@ -141,14 +141,14 @@ class RunningDemo(NamedTuple):
     newspaper: GeneratedNewspaper
 
 
-def tell_progress(plan: DemoPlan, processes: LocalProcesses, say: Callable[[str], object], began: datetime) -> None:
+def print_progress(plan: DemoPlan, processes: LocalProcesses, say: Callable[[str], object], began: datetime) -> None:
     """Report, a line each, when the fleet is ready and what the server has prepared, until all of it is done.
 
     began: when this demo started; older figures of an earlier fleet are ignored. A server that is too busy to answer is
     asked again later. Raises StartRefused if a process ends meanwhile.
     """
     operator = Operator(plan.backend_url, plan.backend_settings().admin_token_file)
-    told: set[str] = set()
+    announced: set[str] = set()
     waits_for_fleet = plan.devices > 0
     while True:
         processes.check()
@@ -156,15 +156,15 @@ def tell_progress(plan: DemoPlan, processes: LocalProcesses, say: Callable[[str]
         with suppress(OperatorRefused):
             tasks = operator.backfill()
         for task in tasks or ():
-            if task["stage"] in ENDED and task["task"] not in told:
-                told.add(task["task"])
+            if task["stage"] in ENDED and task["task"] not in announced:
+                announced.add(task["task"])
                 why = "." if task["trouble"] is None else f" failed: {task['trouble']}"
-                say(f"Prepared in the background, {len(told)} of {len(tasks or ())}: {task['task']}{why}")
+                say(f"Prepared in the background, {len(announced)} of {len(tasks or ())}: {task['task']}{why}")
         fleet = read_fleet_figures(plan.fleet_figures) if waits_for_fleet else None
         if fleet is not None and fleet.began is not None and fleet.began >= began and fleet.ready >= fleet.readers:
             waits_for_fleet = False
             say(f"The fleet is ready: {fleet.ready} simulated readers take part in rounds.")
-        if tasks is not None and len(told) == len(tasks) and not waits_for_fleet:
+        if tasks is not None and len(announced) == len(tasks) and not waits_for_fleet:
             return
         time.sleep(LOOK_SEC)
 

@@ -245,12 +245,14 @@ class Unavailable(OwnfeedError):
 
     The same request may succeed later.
 
-    Neither the request nor the round that was to end is at fault. The detail is for the operator; `told` is what the
-    client receives.
+    Neither the request nor the round that was to end is at fault. The detail is for the operator; the
+    client receives `public_detail`.
     """
 
     code, status, title, retry_after_sec = "unavailable", 503, "The server can't answer now", 5
-    told: ClassVar[str] = "The server can't answer this at the moment; try again after the time in Retry-After."
+    public_detail: ClassVar[str] = (
+        "The server can't answer this at the moment; try again after the time in Retry-After."
+    )
 
 
 class DiskFull(Unavailable):

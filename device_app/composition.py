@@ -29,7 +29,7 @@ from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories, Viewing
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.accounting.limits import Limits
-from device_app.privacy.accounting.restored_copy import make_up_for_copy
+from device_app.privacy.accounting.restored_copy import charge_for_restored_copy
 from device_app.privacy.noise_sources import NoiseSource, SystemNoise
 from device_app.reading.feed_directory import NoDirectory
 from device_app.reading.interest_profile import InterestNames
@@ -292,7 +292,7 @@ def _opened(
             stores.preferences.set(PRIVACY_CHANGES, NOTHING_LEAVES)
         policy = ReportPolicy(settings.privacy.with_overrides(stores.preferences.get(PRIVACY_CHANGES) or {}))
         ledger = Ledger(stores.ledger_entries, policy.ceilings, clock)
-        make_up_for_copy(stores.database, ledger)
+        charge_for_restored_copy(stores.database, ledger)
         if not stores.pictures.shown():
             stores.pictures.drop()  # a copy from before pictures were switched off still has them
         copies = Copies(databases_of(settings), lambda: Limits.of(ledger.ceilings), clock)

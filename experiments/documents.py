@@ -129,15 +129,15 @@ def rewritten(text: str, read: Callable[[str], Record] = records.read) -> str:
     if begun != len(marks) + len(SUMMARISED.findall(text)) + len(LISTED.findall(text)):
         raise ValueError(f"{begun} tables begin, {text.count(END)} end")
     last = {mark["record"]: mark.start() for mark in marks}
-    told: set[str] = set()
+    written: set[str] = set()
 
     def table(mark: re.Match[str]) -> str:
         try:
             record = read(mark["record"])
         except FileNotFoundError:
             return f"{mark[1]}Not measured yet: `{records.writer(mark['record'])} --record`.\n{END}"
-        notes = [note for note in record.table(mark["title"]).notes if note not in told]
-        told.update(notes)
+        notes = [note for note in record.table(mark["title"]).notes if note not in written]
+        written.update(notes)
         if mark.start() == last[mark["record"]]:
             shown = [record.table(each["title"]) for each in marks if each["record"] == mark["record"]]
             notes.append(record.provenance(shown))

@@ -113,16 +113,16 @@ def graphs_of(model: nn.Module, specs: Iterable[GraphSpec]) -> list[object]:
 
     Raises TypeError for a module with a setting that can't be compared with another module's.
     """
-    told: list[object] = [
+    parts: list[object] = [
         (name, _class(module), _settings(f"{_class(module)}.{name}", vars(module)))
         for name, module in model.named_modules()
     ]
-    told += [(name, tuple(each.shape), str(each.dtype), each.requires_grad) for name, each in model.named_parameters()]
-    told += [
+    parts += [(name, tuple(each.shape), str(each.dtype), each.requires_grad) for name, each in model.named_parameters()]
+    parts += [
         (spec.purpose, _told("method", spec.method), spec.inputs, spec.output, spec.with_gradients, spec.wrt)
         for spec in specs
     ]
-    return told
+    return parts
 
 
 @cache

@@ -381,7 +381,7 @@ class MemberSignature(Message):
     signature: Signature
     alive: bytes | None = Field(default=None, min_length=1, max_length=MEMBERS_LIMIT // 8)
 
-    def says_alive(self, member: int) -> bool:
+    def lists_as_alive(self, member: int) -> bool:
         """Return whether the signer says that this member's masked vector has arrived."""
         byte, bit = divmod(member - 1, 8)
         return self.alive is not None and byte < len(self.alive) and bool(self.alive[byte] >> bit & 1)

@@ -125,7 +125,7 @@ const serviceWorkerBytes = await bundled("device/service_worker.ts", {
 });
 const serviceWorker = await keep("service_worker.js", serviceWorkerBytes);
 
-const told = {
+const manifestFile = {
   build: sha256(serviceWorkerBytes),
   script: serviceWorker,
   entries: { app, worker, style, manifest, licences: licenceTexts },
@@ -133,6 +133,6 @@ const told = {
   shell,
   files,
 };
-writeFileSync(join(OUT, "manifest.json"), `${JSON.stringify(told, null, 1)}\n`);
+writeFileSync(join(OUT, "manifest.json"), `${JSON.stringify(manifestFile, null, 1)}\n`);
 const all = Object.keys(files).length;
-console.log(`The browser's device: ${all} files in ${relative(process.cwd(), OUT) || "."}, build ${told.build.slice(0, 16)}`);
+console.log(`The browser's device: ${all} files in ${relative(process.cwd(), OUT) || "."}, build ${manifestFile.build.slice(0, 16)}`);

@@ -90,22 +90,22 @@ def _add_examples(made: dict[str, Any]) -> None:
 
     Parameters are keyed by name, messages by their name, and answers that are no message by their route.
     """
-    told = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
+    examples = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
             for parameter in operation.get("parameters", ()):
-                parameter["example"] = told["parameters"][parameter["name"]]
+                parameter["example"] = examples["parameters"][parameter["name"]]
             done = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
             for content in (each.get("content", {}) for each in (operation.get("requestBody", {}), *done)):
                 for media_type in (each for each in content if each.endswith("json")):
                     part = content[media_type]
-                    part["example"] = _example(told, f"{method.upper()} {path}", part["schema"])
+                    part["example"] = _example(examples, f"{method.upper()} {path}", part["schema"])
 
 
-def _example(told: Mapping[str, Any], route: str, schema: Mapping[str, Any]) -> Any:
+def _example(examples: Mapping[str, Any], route: str, schema: Mapping[str, Any]) -> Any:
     if schema.get("type") == "array" and "$ref" in schema["items"]:
-        return [_example(told, route, schema["items"])]
-    return told["messages"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else told["answers"][route]
+        return [_example(examples, route, schema["items"])]
+    return examples["messages"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else examples["answers"][route]
 
 
 def _count_characters(schema: Any) -> None:

@@ -71,8 +71,8 @@ def router(folder: Path, history: BuildHistory | None = None, *, api: str | None
 
     @routes.get(READER + "build.json")
     def offered() -> Response:
-        told = {"build": built.build, "script": built.script}
-        return JSONResponse(told, headers=own_headers | {"cache-control": "no-store"})
+        answer = {"build": built.build, "script": built.script}
+        return JSONResponse(answer, headers=own_headers | {"cache-control": "no-store"})
 
     if history is not None:
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from backend.db.engine import connected, told_of_absence
+from backend.db.engine import connected, translated_driver_errors
 
 ASK_AGAIN_SEC = 0.2
 _KEY = "hashtextextended(:work, 0)"
@@ -31,7 +31,7 @@ def advisory_lock(engine: Engine, work: str) -> Iterator[bool]:
     """
     if engine.dialect.name == "postgresql":
         with connected(engine).execution_options(isolation_level="AUTOCOMMIT") as connection:
-            with told_of_absence(engine):
+            with translated_driver_errors(engine):
                 mine = bool(connection.scalar(text(f"SELECT pg_try_advisory_lock({_KEY})"), {"work": work}))
             try:
                 yield mine

@@ -72,9 +72,9 @@ def check_sqlite_file(url: str, *, used: bool) -> None:
         raise DatabaseDamaged(url, "it is not an SQLite database")
     # File format, section 1.3: the size of a page, and the number of pages.
     page_bytes = int.from_bytes(head[16:18], "big")
-    pages, is_told = int.from_bytes(head[28:32], "big"), head[24:28] == head[92:96]
+    pages, is_current = int.from_bytes(head[28:32], "big"), head[24:28] == head[92:96]
     expected = pages * (65_536 if page_bytes == 1 else page_bytes)
-    if is_told and size < expected:
+    if is_current and size < expected:
         raise DatabaseDamaged(url, f"it is cut off after {size:,} of {expected:,} bytes")
 
 
@@ -271,7 +271,7 @@ def migrate(engine_or_url: Engine | str) -> str:
 def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
     options = _isolation(engine, writes=writes)
     with (
-        told_of_absence(engine),
+        translated_driver_errors(engine),
         connected(engine).execution_options(ownfeed_writes=writes, **options) as connection,
         connection.begin(),
     ):
@@ -290,7 +290,7 @@ def connected(engine: Engine) -> Connection:
 
 
 @contextmanager
-def told_of_absence(engine: Engine) -> Iterator[None]:
+def translated_driver_errors(engine: Engine) -> Iterator[None]:
     """Convert driver errors to DatabaseDamaged, DatabaseUnreachable or DiskFull.
 
     They are raised if the database is damaged, is unavailable or stopping, or has no room.

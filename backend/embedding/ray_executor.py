@@ -193,7 +193,7 @@ class RayExecutor:
                     return
                 except _Ended as ended:
                     if answered or not again:  # else it may have ended as idle when the request arrived
-                        why = f"the process that gives it tasks has ended ({driver.last_said()})"
+                        why = f"the process that gives it tasks has ended ({driver.last_line()})"
                         raise self._unavailable(why) from ended
                 except _Refused as refused:
                     raise self._unavailable(str(refused)) from refused
@@ -221,7 +221,7 @@ class RayExecutor:
             driver.end()
             raise self._unavailable(str(refused)) from refused
         except _Ended as ended:
-            why = f"the process that joins it has ended ({driver.last_said()})"
+            why = f"the process that joins it has ended ({driver.last_line()})"
             driver.end()
             raise self._unavailable(why) from ended
         self._driver, self._away = driver, None
@@ -299,7 +299,7 @@ class _Driver:
         with suppress(_Ended):  # all results have arrived, and the next task finds out
             self._send(("rest",))
 
-    def last_said(self) -> str:
+    def last_line(self) -> str:
         """The last line of its output before it ended on its own; '' for none."""
         self._said.seek(0)
         return (self._said.read().decode(errors="replace").strip().splitlines() or [""])[-1][:300]

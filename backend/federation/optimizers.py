@@ -1,6 +1,6 @@
 """Server optimizers: how a mean gradient changes the weights, and what is kept of it.
 
-`PrintedAdam` is eqs. 5 and 7 of Efficient-FedRec (EMNLP 2021) as published, which squares the momentum; `FedAdam` and
+`PublishedAdam` is eqs. 5 and 7 of Efficient-FedRec (EMNLP 2021) as published, which squares the momentum; `FedAdam` and
 `Adam` are the optimizers that it names.
 
 An optimizer is an immutable value. Its state (`Memory`) is a separate value that is stored with the round that produced
@@ -151,7 +151,7 @@ class FedAdam:
 
 
 @dataclass(frozen=True)
-class PrintedAdam:
+class PublishedAdam:
     """Efficient-FedRec's eqs. 5 and 7 to the letter: v takes the squared momentum, and no bias is corrected.
 
         m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) m^2, w <- w - eta m / (sqrt v + tau)

@@ -298,9 +298,9 @@ def drawn_pools(record: PublishedRecord) -> list[DrawnPool]:
             megabytes = sizes[0] / 1e6
             levels[f"{COPY}, {megabytes:.1f} MB"] = float(str(row[found.columns.index(COPY_PLACE)]))
         else:
-            told = zip(sizes, (float(str(row[at])) for at in shares), strict=True)
+            points = zip(sizes, (float(str(row[at])) for at in shares), strict=True)
             name = str(row[1]) if row[2] in ("0", "none") else f"{row[1]}, epsilon {row[2]}"
-            lists.append(DrawnWay(name, tuple(told)))
+            lists.append(DrawnWay(name, tuple(points)))
     return [DrawnPool(news, pool_drawing(*pool)) for news, pool in pools.items()]
 
 

@@ -105,7 +105,7 @@ class Operator:
         return self.status(opened)
 
     def _turn(self, queued: QueuedRound, give_up: float, waits: Callable[[QueuedRound], None] | None) -> RoundId:
-        told: QueuedRound | None = None
+        shown: QueuedRound | None = None
         while queued.opened is None:
             if queued.reason is not None:
                 raise OperatorRefused(f"A round of {queued.system} waited and did not open: {queued.reason}")
@@ -113,9 +113,9 @@ class Operator:
                 raise OperatorRefused(
                     f"A round of {queued.system} is still number {queued.place} in the queue; it was taken out."
                 )
-            if waits is not None and queued != told:
+            if waits is not None and queued != shown:
                 waits(queued)
-                told = queued
+                shown = queued
             time.sleep(POLL_SEC)
             queued = QueuedRound.model_validate_json(self._send("GET", f"/v1/admin/queue/{queued.number}", None))
         return queued.opened

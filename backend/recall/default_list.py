@@ -88,14 +88,14 @@ def _order(
     None if one of the others, whose scores are below the floor, might be on it.
     """
     by_score = sorted(zip((-scores[rows]).tolist(), [news.ids[row] for row in rows], rows.tolist(), strict=True))
-    told: Counter[str] = Counter()
+    placed: Counter[str] = Counter()
     queues: dict[str, list[tuple[float, int]]] = {}
     for worse, _, row in by_score:
-        story, told_before = news.stories[row], 0
+        story, earlier = news.stories[row], 0
         if story is not None:
-            told_before = told[story]
-            told[story] += 1
-        queues.setdefault(news.sections[row], []).append((-worse * STORY_REPEAT**told_before, row))
+            earlier = placed[story]
+            placed[story] += 1
+        queues.setdefault(news.sections[row], []).append((-worse * STORY_REPEAT**earlier, row))
     for queue in queues.values():
         queue.sort(key=lambda entry: news.ids[entry[1]], reverse=True)
         queue.sort(key=lambda entry: entry[0])  # stable: the best is popped from the end; of equal scores the lower id

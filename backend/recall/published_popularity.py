@@ -13,7 +13,7 @@ from protocol.popularity import LIFT_STEP, LIFTS_LIMIT, POPULAR_LIMIT, Popularit
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Published:
     catalogue: Catalogue
     release: ReleaseId
     content: bytes
@@ -24,15 +24,15 @@ class PublishedPopularity:
 
     def __init__(self, live: LiveCatalogue, counts: CountRepository) -> None:
         self._live, self._counts = live, counts
-        self._told: _Told | None = None
+        self._current: _Published | None = None
 
     def answer(self, release: ReleaseId) -> tuple[bytes, str]:
         """A Popularity as JSON bytes, and its ETag."""
-        catalogue, told = self._live.current, self._told
-        if told is None or told.catalogue is not catalogue or told.release != release:
+        catalogue, current = self._live.current, self._current
+        if current is None or current.catalogue is not catalogue or current.release != release:
             content = self._written(catalogue, release).model_dump_json().encode()
-            self._told = told = _Told(catalogue, release, content)
-        return told.content, etag_of_popularity(told.content)
+            self._current = current = _Published(catalogue, release, content)
+        return current.content, etag_of_popularity(current.content)
 
     def _written(self, catalogue: Catalogue, release: ReleaseId) -> Popularity:
         counts = [count for count in self._counts.made(1_000) if count.round <= catalogue.counted]

@@ -218,9 +218,9 @@ def publish_recall(
         facts = {"calibration": made.calibration.facts(), "graphs": {RECALL: made.graphs}}
         changes |= {"basis_size": made.basis_size, "score_clip": made.score_clip}
         changes["cluster_distance"] = made.calibration.cluster_distance
-    told = ", ".join(f"{name} {value:g}" for name, value in changes.items())
+    settings_changed = ", ".join(f"{name} {value:g}" for name, value in changes.items())
     draft = replace(ReleaseDraft.like(previous, models=models), recall=previous.recall.model_copy(update=changes))
-    return store.commit(draft, note=f"recall as the settings ask for it: {told}", facts=facts)
+    return store.commit(draft, note=f"recall as the settings ask for it: {settings_changed}", facts=facts)
 
 
 def export_first_graphs(cache: GraphCache, dimensions: int, *, progress: Advance | None = None) -> None:

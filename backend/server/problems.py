@@ -46,7 +46,7 @@ def problem_of(error: OwnfeedError) -> Problem:
         type=URN + error.code,
         title=error.title,
         status=error.status,
-        detail=error.told if isinstance(error, Unavailable) else error.detail,
+        detail=error.public_detail if isinstance(error, Unavailable) else error.detail,
         field=error.field,
         limit=error.limit,
         **facts,

@@ -55,12 +55,12 @@ class TerminalSteps:
             bars.update(task, completed=finished, total=finished)
 
     def _in_lines(self, title: str) -> Advance:
-        told_at = self._clock()
+        printed_at = self._clock()
 
         def advance(done: int, total: int | None) -> None:
-            nonlocal told_at
-            if self._clock() - told_at >= LINE_EVERY_SEC:
-                told_at = self._clock()
+            nonlocal printed_at
+            if self._clock() - printed_at >= LINE_EVERY_SEC:
+                printed_at = self._clock()
                 of = "" if total is None else f" of {total:,}"
                 self._console.print(f"{title}: {done:,}{of}", highlight=False)
 

@@ -40,7 +40,7 @@ from backend.releases.store import ReleaseStore
 from backend.server.progress import Advance
 from backend.settings import BackendSettings
 from backend.setup.first_start import embed_missing, named_words, prepare_word_model
-from backend.setup.first_start_process import DONE, REFUSED, ToldSteps
+from backend.setup.first_start_process import DONE, REFUSED, StepWriter
 from protocol.releases import CategoryVocabulary, ReleaseManifest
 
 NICENESS = 10
@@ -171,10 +171,10 @@ class Backfill:
                 process.stdin.write(BackfillJob(settings=self._settings, tasks=tuple(tasks)).model_dump_json())
                 process.stdin.close()
             now = ""
-            for kind, *told in map(json.loads, process.stdout):
+            for kind, *steps in map(json.loads, process.stdout):
                 if kind == TASK:
-                    now = told[0]
-                self._note(now, kind, told)
+                    now = steps[0]
+                self._note(now, kind, steps)
             reading.join()
         words = [line.strip() for line in said if line.strip()]
         why = words[-1][:300] if words else f"its process ended with code {process.returncode}"
@@ -183,20 +183,20 @@ class Backfill:
                 if self._tasks[task].is_under_way:
                     self._tasks[task] = replace(self._tasks[task], stage="failed", trouble=why)
 
-    def _note(self, task: str, kind: str, told: Sequence[object]) -> None:
+    def _note(self, task: str, kind: str, steps: Sequence[object]) -> None:
         with self._lock:
             before = self._tasks[task]
             match kind:
                 case "task":
                     after = replace(before, stage="working")
                 case "done":
-                    after = replace(before, stage="working", done=told[0], total=told[1])  # type: ignore[arg-type]
+                    after = replace(before, stage="working", done=steps[0], total=steps[1])  # type: ignore[arg-type]
                 case "waiting":
                     after = replace(before, stage="waiting")
                 case "finished":
                     after = replace(before, stage="published")
                 case _:
-                    after = replace(before, stage="failed", trouble=str(told[0]))
+                    after = replace(before, stage="failed", trouble=str(steps[0]))
             self._tasks[task] = after
 
 
@@ -233,19 +233,19 @@ class BackfillWorker:
     settings: BackendSettings
     engine: Engine
     releases: ReleaseStore
-    told: ToldSteps
+    steps: StepWriter
 
     def run(self, task: str) -> None:
         """Run a task, or report why it was refused."""
-        self.told.tell(TASK, task)
+        self.steps.write(TASK, task)
         try:
             with awaited_lock(self.engine, TURN):  # another server of the same folder may be preparing the same
                 self._tasks().get(task, partial(self._ranker, task))()
                 self.releases.encoders.give()
         except OwnfeedError as refused:
-            self.told.tell(REFUSED, str(refused))
+            self.steps.write(REFUSED, str(refused))
         else:
-            self.told.tell(FINISHED)
+            self.steps.write(FINISHED)
 
     def _tasks(self) -> dict[str, Callable[[], object]]:
         return {
@@ -287,7 +287,7 @@ class BackfillWorker:
             return offer_between_rounds(
                 self.engine,
                 lambda check: offer(store, exported, together_with=check),
-                waits=lambda: self.told.tell(WAITING),
+                waits=lambda: self.steps.write(WAITING),
                 reads_release=reads_release,
             )
 
@@ -305,7 +305,7 @@ class BackfillWorker:
     @contextmanager
     def step(self, title: str) -> Iterator[Advance]:
         """See `backend.server.progress.Steps`: a task's only step is reported as its progress."""
-        yield lambda done, total: self.told.tell(DONE, done, total)
+        yield lambda done, total: self.steps.write(DONE, done, total)
 
 
 def main() -> int:
@@ -313,13 +313,13 @@ def main() -> int:
     job = BackfillJob.model_validate_json(sys.stdin.read())
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    told = ToldSteps(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+    steps = StepWriter(os.fdopen(os.dup(1), "w", encoding="utf-8"))
     os.dup2(2, 1)  # exporters print
     engine = open_engine(job.settings.database_url)
     try:
         releases = ReleaseStore.open(engine, job.settings)
         releases.encoders.take()
-        worker = BackfillWorker(job.settings, engine, releases, told)
+        worker = BackfillWorker(job.settings, engine, releases, steps)
         for task in job.tasks:
             worker.run(task)
     except (OwnfeedError, OSError) as refused:

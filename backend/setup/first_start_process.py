@@ -98,32 +98,32 @@ def _shown(lines: Iterator[list[Any]], steps: Steps) -> str | None:
         if kind == REFUSED:
             return str(text)
         with steps.step(text) as advance:
-            for within, *told in lines:
+            for within, *values in lines:
                 if within == REFUSED:
-                    return str(told[0])
+                    return str(values[0])
                 if within == END:
                     break
-                advance(*told)
+                advance(*values)
     return None
 
 
-class ToldSteps:
+class StepWriter:
     """Steps reported to another process, one line each."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
-    def tell(self, *told: object) -> None:
+    def write(self, *values: object) -> None:
         """Write one message as a line."""
-        self._out.write(f"{json.dumps(told)}\n")
+        self._out.write(f"{json.dumps(values)}\n")
         self._out.flush()
 
     @contextmanager
     def step(self, title: str) -> Iterator[Advance]:
         """Report the step, its progress, and its end."""
-        self.tell(STEP, title)
-        yield lambda done, total: self.tell(DONE, done, total)
-        self.tell(END)
+        self.write(STEP, title)
+        yield lambda done, total: self.write(DONE, done, total)
+        self.write(END)
 
 
 def main() -> int:
@@ -134,17 +134,17 @@ def main() -> int:
     from backend.setup.first_start import make_servable
 
     settings = BackendSettings.model_validate_json(sys.stdin.readline())
-    steps = ToldSteps(os.fdopen(os.dup(1), "w", encoding="utf-8"))
+    steps = StepWriter(os.fdopen(os.dup(1), "w", encoding="utf-8"))
     os.dup2(2, 1)  # exporters print
     try:
         make_servable(settings, steps, _wait_for_news if WAITS in sys.argv else None)
     except OSError as failed:
-        steps.tell(
+        steps.write(
             REFUSED, f"Preparing {settings.data_dir} failed: {failed.strerror}. The next start continues from here."
         )
         return 1
     except OwnfeedError as refused:
-        steps.tell(REFUSED, str(refused))
+        steps.write(REFUSED, str(refused))
         return 1
     return 0
 

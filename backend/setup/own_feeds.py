@@ -115,13 +115,13 @@ class ReaderPlan(LocalPlan):
 
     def backend_settings(self) -> BackendSettings:
         """The same as settings, for the work before that process starts."""
-        told = self.environment()
+        variables = self.environment()
         return load_settings(
             data_dir=self.data_dir / "backend",
             host=LOOPBACK,
             port=self.backend_port,
             counts_every_minutes=0,
-            feed_networks=tuple(json.loads(told["OWNFEED_BACKEND_FEED_NETWORKS"])),
+            feed_networks=tuple(json.loads(variables["OWNFEED_BACKEND_FEED_NETWORKS"])),
             **{name.removeprefix("OWNFEED_BACKEND_").lower(): float(said) for name, said in self._pace().items()},
         )
 

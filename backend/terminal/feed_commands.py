@@ -73,7 +73,7 @@ def add(
     from backend.news.public_addresses import networks
     from backend.news.sections import chosen_section
     from backend.setup.own_feeds import follow_all
-    from backend.terminal.feed_sources import named_feeds, tell_refused
+    from backend.terminal.feed_sources import named_feeds, print_refused
 
     followed, settings = _followed(data_dir), _settings(data_dir)
     allowed = networks((*settings.feed_networks, *(allow_network or ())))
@@ -92,7 +92,7 @@ def add(
         failed = bool(refused or choices)
     else:
         typer.echo(f"{newly.added} added")
-        failed = tell_refused(found)
+        failed = print_refused(found)
     if failed:
         raise typer.Exit(1)
 

@@ -147,7 +147,7 @@ def described(feed: DiscoveredFeed) -> str:
     return f"{feed.title}  {feed.url}{newest}"
 
 
-def tell_refused(found: NamedFeeds) -> bool:
+def print_refused(found: NamedFeeds) -> bool:
     """Print what wasn't followed and why, on standard error; return whether there was any."""
     for refused in found.refused:
         says.print(WORDS("not_followed", what=refused), markup=False, style="red")

@@ -57,9 +57,9 @@ def one_of_each(candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[
     order = np.argsort(-scores, kind="stable")
     order = order[_first_of_each(candidates.headlines[order])]
     stories = candidates.stories[order]
-    told = stories != NO_STORY
-    keep = ~told
-    keep[np.flatnonzero(told)[_first_of_each(stories[told])]] = True
+    in_a_story = stories != NO_STORY
+    keep = ~in_a_story
+    keep[np.flatnonzero(in_a_story)[_first_of_each(stories[in_a_story])]] = True
     found = np.zeros(len(candidates), dtype=bool)
     found[order[keep]] = True
     return found

@@ -95,14 +95,14 @@ class Popular:
             return ()
         may = known.only(not_hidden(known, user_preferences))
         rows = {card.id: row for row, card in enumerate(may.cards)}
-        told: set[int] = set()
+        shown: set[int] = set()
         found: list[NewsCard] = []
         for news_id in kept.received.popular:
             row = rows.get(news_id)
             story = NO_STORY if row is None else int(may.stories[row])
-            if row is None or story in told:
+            if row is None or story in shown:
                 continue
             if story != NO_STORY:
-                told.add(story)
+                shown.add(story)
             found.append(may.cards[row])
         return tuple(found)

@@ -100,9 +100,9 @@ def all_forms(word: str) -> list[str]:
 
 def _term(phrase: Sequence[str], related: Sequence[str], skipped: frozenset[str]) -> SearchTerm:
     alternatives = [_expression(other.split()) for other in related]
-    told = [word for word in phrase if word not in skipped]
-    if len(phrase) > 1 and told:  # all of a phrase's words, though not side by side, are as good as a related one
-        alternatives.append("(" + " AND ".join(f"({_expression([word])})" for word in told) + ")")
+    meaningful = [word for word in phrase if word not in skipped]
+    if len(phrase) > 1 and meaningful:  # all of a phrase's words, though not side by side, are as good as a related one
+        alternatives.append("(" + " AND ".join(f"({_expression([word])})" for word in meaningful) + ")")
     return SearchTerm(_expression(phrase), " OR ".join(alternatives))
 
 

@@ -104,13 +104,13 @@ def _add_examples(made: dict[str, Any]) -> None:
 
     No example contains a browser's key.
     """
-    told = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
+    examples = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
     for path, operations in made["paths"].items():
         for method, operation in operations.items():
             for parameter in operation.get("parameters", ()):
                 interest = parameter["name"] == "key"
                 parameter["example"] = (
-                    told["parameters"][parameter["name"]] if not interest else 7 if path != ENTER_PATH else "k" * 43
+                    examples["parameters"][parameter["name"]] if not interest else 7 if path != ENTER_PATH else "k" * 43
                 )
             for form in operation.get("requestBody", {}).get("content", {}).values():
-                form["example"] = told["bodies"][f"{method.upper()} {path}"]
+                form["example"] = examples["bodies"][f"{method.upper()} {path}"]

@@ -126,8 +126,8 @@ def _names(label: str, group: Sequence[NewsCard], rivals: Sequence[Sequence[News
     if rivals:
         said = label.casefold().split(" and ")
         topics = {card.topic for card in group if card.topic.casefold() not in said}
-        told = _telling(topics, group, rivals, lambda topic, card: card.topic == topic)
-        yield from (f"{label}{', ' if len(said) > 1 else ' and '}{topic}" for topic in told)
+        distinctive = _telling(topics, group, rivals, lambda topic, card: card.topic == topic)
+        yield from (f"{label}{', ' if len(said) > 1 else ' and '}{topic}" for topic in distinctive)
         names = {name for card in group for name in _names_within(card) if name.casefold() not in label.casefold()}
         yield from (f"{label}: {name}" for name in _telling(names, group, rivals, _mentions))
     yield label

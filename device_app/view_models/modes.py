@@ -157,8 +157,8 @@ def _cost(
         )
         if choice is None:
             return WORDS("chooses_nothing_yet")
-        told = {"places": choice.places, "megabytes": choice.weight / 1e6, "epsilon": choice.epsilon}
-        return WORDS("chooses", news=choice.news, what=WORDS.table("chosen")[choice.mode].format(**told))
+        figures = {"places": choice.places, "megabytes": choice.weight / 1e6, "epsilon": choice.epsilon}
+        return WORDS("chooses", news=choice.news, what=WORDS.table("chosen")[choice.mode].format(**figures))
     if mode.finds == "nobody":
         return WORDS("costs_nothing")
     if mode.finds == "here":

@@ -235,10 +235,10 @@ class CountedCohort:
             assert honest is not None, "honest sums pass but once in 1e9"
             for stories, strength in _lies(self.devices // self.groups, self.news):
                 where = rng.choice(np.arange(self.news // 2, self.news), size=stories, replace=False)
-                told = self._rows(
+                sent = self._rows(
                     [_lied(each, where, strength) if at in lying else each for at, each in enumerate(sums)]
                 )
-                added = np.zeros(stories) if told is None else (told - honest)[where]
+                added = np.zeros(stories) if sent is None else (sent - honest)[where]
                 found.setdefault((stories, strength), []).append(added)
         every = [np.stack(each) for each in found.values()]
         return ForgedCount(max(float(each.mean()) for each in every), max(float(each.max()) for each in every))

@@ -182,8 +182,8 @@ def _applied(operator: Operator, fleet: Fleet, system: str) -> list[RoundStatus]
         if following is not None and following.follows == rounds[-1].round:
             rounds.append(following)
     if rounds[-1].published is None:
-        told = ", ".join(f"{status.round} {status.state} ({status.reason})" for status in rounds)
-        raise RuntimeError(f"{system}: {told}")
+        ended = ", ".join(f"{status.round} {status.state} ({status.reason})" for status in rounds)
+        raise RuntimeError(f"{system}: {ended}")
     return rounds
 
 

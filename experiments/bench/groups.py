@@ -21,7 +21,7 @@ from experiments.bench.heldout_readers import Pool
 from experiments.bench.newspaper import prepared_newspaper
 from experiments.bench.quality import gain_interval, pool_of
 from experiments.papers.finding.live import RANKER_MODEL, LiveRounds
-from experiments.papers.finding.synthetic_populations import SyntheticPopulation, told_apart
+from experiments.papers.finding.synthetic_populations import SyntheticPopulation, purity_of_groups
 from experiments.records import Cell, Table
 from experiments.simulation.strategies.method import ModelChoice
 from experiments.study import Study, conduct
@@ -113,7 +113,7 @@ class GroupsStudy(Study[GroupsJob, GroupsOutcomes]):
         found: dict[str, list[GroupsOutcomes]] = {}
         for (kind, _), run in runs.items():
             found.setdefault(kind, []).append(run)
-        return [told(found, self.sizes), told_new(found)]
+        return [outcomes_table(found, self.sizes), new_readers_table(found)]
 
 
 def run(data: Path) -> list[Table]:
@@ -142,14 +142,14 @@ def played(pool: Pool, now: datetime, kind: str, seed: int, sizes: GroupsSizes) 
         found[spec.name] = GroupsOutcome(
             readers.aucs(end),
             readers.aucs(start),
-            told_apart(end.which, readers.population),
+            purity_of_groups(end.which, readers.population),
             new.aucs(last.models_for(new.judging)),
             new.aucs(ModelChoice.one(last.shared, len(new.judges))),
         )
     return found
 
 
-def told(found: Mapping[str, Sequence[GroupsOutcomes]], sizes: GroupsSizes) -> Table:
+def outcomes_table(found: Mapping[str, Sequence[GroupsOutcomes]], sizes: GroupsSizes) -> Table:
     """Return the table of groups, by kind of readers."""
     rows: list[tuple[Cell, ...]] = []
     for kind, seeds in found.items():
@@ -165,7 +165,7 @@ def told(found: Mapping[str, Sequence[GroupsOutcomes]], sizes: GroupsSizes) -> T
     return Table("Groups of readers, newsroom", COLUMNS, rows, notes)
 
 
-def told_new(found: Mapping[str, Sequence[GroupsOutcomes]]) -> Table:
+def new_readers_table(found: Mapping[str, Sequence[GroupsOutcomes]]) -> Table:
     """Return the table of readers without clicks."""
     rows: list[tuple[Cell, ...]] = []
     for kind, seeds in found.items():

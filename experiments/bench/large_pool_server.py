@@ -47,8 +47,8 @@ def served_pool(seeds: Floats, count: int) -> dict[str, float]:
         new = folder / "new.npy"
         np.save(new, vectors[count:])
         asked = [sys.executable, "-m", "experiments.bench.large_pool_server", scratch, str(new)]
-        told = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout
-    figures: dict[str, float] = json.loads(told)
+        output = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout
+    figures: dict[str, float] = json.loads(output)
     return figures
 
 

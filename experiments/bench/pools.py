@@ -61,10 +61,10 @@ def tables(parts: Sequence[PoolPart], left: str = "") -> list[Table]:
     weight: list[tuple[Cell, ...]] = []
     for part in parts:
         for way in part.ways:
-            told = "none" if math.isinf(way.told) else f"{way.told:g}"
+            epsilon = "none" if math.isinf(way.epsilon) else f"{way.epsilon:g}"
             gain = way.gain[AT_400]
             points = f"{gain.mean:+.1f} ({gain.low:+.1f} .. {gain.high:+.1f})"
-            found.append((f"{part.news}", way.name, told, *(f"{share:.2f}" for share in way.found), points))
+            found.append((f"{part.news}", way.name, epsilon, *(f"{share:.2f}" for share in way.found), points))
             weight.append((f"{part.news}", way.name, *(f"{size}" for size in way.weight)))
     notes: tuple[str, ...] = (
         f"{parts[0].readers} test readers. Larger pools add real headlines that nobody clicked, each with the clicks "

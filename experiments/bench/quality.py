@@ -219,8 +219,8 @@ def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
     book = manifest.recall.codebook(CODEBOOK)
     assert book is not None
     row_of = {card.id: row for row, card in enumerate(pool.cards)}
-    told = device.parts.stores.popularity.current()
-    values: Mapping[str, float] = told.values if told else {}
+    curves = device.parts.stores.popularity.current()
+    values: Mapping[str, float] = curves.values if curves else {}
     return release.id, ServedRanking(
         Ranker(graph, name=name, features=entry.features),
         np.array([values.get(card.id, 0.0) for card in pool.cards]),
@@ -266,7 +266,7 @@ def _folder(folder: Path) -> BackendSettings:
 
 
 def _write(found: tuple[Curve, ...]) -> None:
-    told = MeasuredCurves(
+    curves = MeasuredCurves(
         curves=found,
         readers=READERS,
         devices=DEVICES,
@@ -274,7 +274,7 @@ def _write(found: tuple[Curve, ...]) -> None:
         measured_at=datetime.now(UTC).replace(second=0, microsecond=0),
     )
     quality_file().parent.mkdir(parents=True, exist_ok=True)
-    quality_file().write_text(told.model_dump_json(indent=1), encoding="utf-8")
+    quality_file().write_text(curves.model_dump_json(indent=1), encoding="utf-8")
 
 
 def _curves_table(found: tuple[Curve, ...]) -> Table:

@@ -114,13 +114,13 @@ def run_group(
             f"[{number} of {len(names)}: {name}, at most {limit:g} min; {minutes:.0f} min so far]", markup=False
         )
         try:
-            told = _ended([sys.executable, *command, name, *options, "--json"], limit * 60)
+            output = _ended([sys.executable, *command, name, *options, "--json"], limit * 60)
         except TimeoutError:
             found.failed[name] = f"stopped after {limit:g} min"
         except subprocess.CalledProcessError as failed:
             found.failed[name] = f"exit code {failed.returncode}"
         else:
-            found.tables |= json.loads(told)
+            found.tables |= json.loads(output)
             continue
         console.print(f"  {name} failed: {found.failed[name]}", style="red", markup=False)
     missing = [name for name in names if name not in found.tables and name not in found.failed]

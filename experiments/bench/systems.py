@@ -68,7 +68,7 @@ class Ran:
 
 def run(data: Path, systems: Sequence[str] = ()) -> list[Table]:
     """Return the table, one row for each system or each named system. Needs no research data."""
-    return [told_in(measured(systems or by_hand(), devices=DEVICES, rounds=ROUNDS, articles=ARTICLES))]
+    return [systems_table(measured(systems or by_hand(), devices=DEVICES, rounds=ROUNDS, articles=ARTICLES))]
 
 
 def beside_recorded(table: Table, folder: Path | None = None) -> Table:
@@ -87,8 +87,8 @@ def _recorded(folder: Path | None) -> list[tuple[Cell, ...]]:
         record = read("bench-systems", folder)
     except FileNotFoundError:
         return []
-    told = (record.measured_on.isoformat(), record.load, record.version, record.machine)
-    return [(*row, *told)[: len(COLUMNS)] for row in record.table(TITLE).rows]
+    measured_at = (record.measured_on.isoformat(), record.load, record.version, record.machine)
+    return [(*row, *measured_at)[: len(COLUMNS)] for row in record.table(TITLE).rows]
 
 
 def by_hand() -> list[str]:
@@ -173,7 +173,7 @@ def _attempts(fleet: Fleet) -> None:
     fleet.run(train)
 
 
-def told_in(found: dict[str, Ran]) -> Table:
+def systems_table(found: dict[str, Ran]) -> Table:
     """Return the table of the measurements."""
     rows = [_row(system, ran) for system, ran in found.items()]
     note = f"{DEVICES} devices, {ARTICLES} articles, gate off; bar: {BAR:.0%} applied."
@@ -183,14 +183,14 @@ def told_in(found: dict[str, Ran]) -> Table:
 def _row(system: str, ran: Ran) -> tuple[Cell, ...]:
     played = len(ran.seconds) + ran.reasons.total()
     median = round(statistics.median(ran.seconds), 1) if ran.seconds else None
-    told = "; ".join(f"{count} times: {reason}" for reason, count in ran.reasons.most_common())
+    reasons = "; ".join(f"{count} times: {reason}" for reason, count in ran.reasons.most_common())
     enough = len(ran.seconds) >= BAR * played
     return (
         system,
         f"{len(ran.seconds)} of {played}",
         median,
         "yes" if enough else "no",
-        told or "-",
+        reasons or "-",
         *_here(ran.load),
     )
 

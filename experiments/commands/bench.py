@@ -72,15 +72,15 @@ def bench(
         _check_systems(what, system)
     if name in GROUPS:
         found = run_group(GROUPS[name], ["--data", str(data), *(["--record"] if record else [])], says)
-        told, failed = found.tables, bool(found.failed)
+        output, failed = found.tables, bool(found.failed)
     else:
         tables, failed = run_bench(name, data=data, console=says, sizes=news or (), systems=system or ()), False
         if tables is not None and record:
             chosen = "".join(f" --news {size}" for size in news or ())
             keep(f"bench-{name}", _beside_recorded(tables) if system else tables, f"ownfeed bench {name}{chosen}")
-        told = {} if tables is None else {name: [table.as_json() for table in tables]}
+        output = {} if tables is None else {name: [table.as_json() for table in tables]}
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json.dumps(output, indent=2))
     if failed:
         raise typer.Exit(1)
 

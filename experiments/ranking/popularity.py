@@ -149,11 +149,11 @@ def local_count(mind: Mind, epsilon: float, seed: int) -> CountContributions:
         dtype=np.int64,
     )
     reports = randomised_response(SeededNoise(seed), true, options, epsilon)
-    told = np.bincount(reports, minlength=options)[:-1]
+    reported = np.bincount(reports, minlength=options)[:-1]
     truth = 1 / (1 + (options - 1) * math.exp(-epsilon))
     lie = (1 - truth) / (options - 1)
     readers = len(mind.dev)
-    clicks = (told - readers * lie) / (truth - lie)
+    clicks = (reported - readers * lie) / (truth - lie)
     displays = np.full(options - 1, len(mind.dev.candidates.values) / (options - 1))
     variance = readers * lie * (1 - lie) / (truth - lie) ** 2
     own = [

@@ -81,8 +81,8 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
         joined: tuple[Cell, ...] = (None, None, None)
         if any(len(groups) > 1 for groups in dealt(devices)):
             drawn = list(in_groups(readers, devices, noise, draws))
-            told = _aucs(mind, cosine, (given for given, _ in drawn))
-            joined = (*_mean_and_deviation(told), f"{np.mean([deviation for _, deviation in drawn]):.2f}")
+            aucs = _aucs(mind, cosine, (given for given, _ in drawn))
+            joined = (*_mean_and_deviation(aucs), f"{np.mean([deviation for _, deviation in drawn]):.2f}")
         expected = reliability(devices, usage, noise)
         rows.append(
             (
@@ -193,14 +193,14 @@ def of(readers: CountedReaders, devices: int, noise: float, draws: int) -> Itera
             {DISPLAYED: one[DISPLAYED] * many, CLICKED: one[CLICKED] * many}
             for one, many in zip(readers.given.own, times, strict=True)
         ]
-        told = [dict(zip(names, each.tolist(), strict=True)) for each in sums]
+        by_name = [dict(zip(names, each.tolist(), strict=True)) for each in sums]
         yield CountContributions(
             own,
             replace(
                 opened,
                 devices=devices,
-                displays=told[0],
-                clicks=told[1],
+                displays=by_name[0],
+                clicks=by_name[1],
                 displays_variance=variances[0],
                 clicks_variance=variances[1],
             ),
@@ -232,16 +232,16 @@ def in_groups(
     each_gives = np.hstack([readers.displayed * unit, readers.clicked])
     for seed in range(draws):
         rng = np.random.default_rng((seed, devices))
-        times, told = np.zeros(len(readers.clicked), dtype=np.int64), np.zeros(2 * len(names))
+        times, counts = np.zeros(len(readers.clicked), dtype=np.int64), np.zeros(2 * len(names))
         for sizes in dealt(devices):
             many = np.stack([rng.multinomial(size, np.full(len(times), 1 / len(times))) for size in sizes])
             shares = np.sqrt(noise * np.array(sizes))[:, None]
             sums = many @ each_gives + shares * rng.normal(size=(len(sizes), each_gives.shape[1]))
             parts = [WeightedSum({"counts": one}, size) for one, size in zip(sums, sizes, strict=True)]
             total = join.join(parts, None, noise)
-            told += total.sums()["counts"]
+            counts += total.sums()["counts"]
             times += many.sum(axis=0)
-        displays, clicks = told[: len(names)] / unit, told[len(names) :]
+        displays, clicks = counts[: len(names)] / unit, counts[len(names) :]
         own = [
             {DISPLAYED: one[DISPLAYED] * count, CLICKED: one[CLICKED] * count}
             for one, count in zip(readers.given.own, times, strict=True)

@@ -92,8 +92,8 @@ def gradients(lists: ReportLists, samples: ClickSamples, readers: int, epsilon: 
     terms = lists.log_posterior(epsilon)[None] + scores[:, None, :]  # [n, y, K]
     mixed = np.logaddexp.reduce(terms, axis=2)  # [n, y]
     by_list = -np.einsum("ny,nyk->nk", soft @ chances, np.exp(terms - mixed[:, :, None]))  # dL/d score
-    told = -mixed @ chances.T  # dL/d soft, [n, K]
-    by_report = ASSIGNMENT * soft * (told - (soft * told).sum(axis=1, keepdims=True))  # dL/d <u, v>
+    slopes = -mixed @ chances.T  # dL/d soft, [n, K]
+    by_report = ASSIGNMENT * soft * (slopes - (soft * slopes).sum(axis=1, keepdims=True))  # dL/d <u, v>
     by_click = lists.sharpness * by_list[:, :, None] * (clicked @ axes.T)[:, None, :]
     mine = (
         by_click
@@ -359,8 +359,8 @@ class BasisStudy(Study[BasisJob, BasisRun]):
             last = np.mean([run.last for run in mine], axis=0)
             if plan.releases == DRAFTED:
                 noise = f"{np.mean([run.noise for run in mine]):.2f}"
-                told = (*_points(last), _gain(last, topics), _gain(last, means))
-                rows.append((plan.spec.name, plan.cohort, _epsilon(plan.spec, plan.cohort), noise, *told))
+                figures = (*_points(last), _gain(last, topics), _gain(last, means))
+                rows.append((plan.spec.name, plan.cohort, _epsilon(plan.spec, plan.cohort), noise, *figures))
                 continue
             falls = 100 * np.stack([run.by_release - run.by_release[0] for run in mine])
             published = f"{sum(run.published for run in mine) / len(mine):.1f} of {plan.releases}"

@@ -242,10 +242,10 @@ def _row(
     means = 100 * found.mean(axis=0)
     gains: list[Cell] = [None] * 4
     if topics is not None and drafts is not None:
-        told = [paired(each, topics) for each in (found, drafts)]
+        both = [paired(each, topics) for each in (found, drafts)]
         gains = [
             f"{each[at].mean:+.1f} ({each[at].low:+.1f} .. {each[at].high:+.1f})"
-            for each in told
+            for each in both
             for at in (AT_100, AT_400)
         ]
     shown = None if epsilon is None else round(epsilon, 2)

@@ -173,10 +173,13 @@ def _floors(frontier: Frontier) -> Iterator[Bar]:
 
 def _attacks(frontier: Frontier) -> Iterator[Bar]:
     known = _attack(frontier.row("popularity (none)", 0.0))
-    told = _attack(frontier.row("code K=16", 4.0)) - known
+    advantage = _attack(frontier.row("code K=16", 4.0)) - known
     seen = _attack(frontier.row("exact vector", math.inf)) - known
     yield Bar(
-        "attack on code K=16 epsilon 4, history R@400 over knowing what is popular", "<= 6", f"{told:+.1f}", told <= 6
+        "attack on code K=16 epsilon 4, history R@400 over knowing what is popular",
+        "<= 6",
+        f"{advantage:+.1f}",
+        advantage <= 6,
     )
     yield Bar("attack on the exact vector (else the attack is blind)", ">= 15", f"{seen:+.1f}", seen >= 15)
 
@@ -284,7 +287,7 @@ def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Chosen) ->
     scored, clip = Decomposed.of(model, first, test.measured.histories), model.model.score_clip
     for sweep in sweeps():
         for epsilon in sweep.epsilons:
-            told = None
+            attacked_share = None
             if sweep.size is None:
                 scale = scale_of(sweep.mode, epsilon, clip)
                 draws = range(DRAWS)
@@ -293,10 +296,10 @@ def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Chosen) ->
                 )
             elif sweep.mode in ("interest", "code"):
                 lists = _coded(study, books[sweep.size], s[f"code {sweep.size}"], epsilon)
-                told = _coded(attacked, books[sweep.size], s["attack code"], epsilon)
+                attacked_share = _coded(attacked, books[sweep.size], s["attack code"], epsilon)
             else:
                 lists = MIXED[sweep.mode](Mixtures(study, books[sweep.size][0], s[f"code {sweep.size}"]), epsilon)
-            add(sweep.name, epsilon, lists, told, drawn=sweep.drawn)
+            add(sweep.name, epsilon, lists, attacked_share, drawn=sweep.drawn)
     topics = topic_book(study, DEFAULT[1], BOOK_SEEDS[0])
     add("code K=16, topic centroids", DEFAULT[0], Mixtures(study, topics, s["topic book"]).code(DEFAULT[0]))
     add("channels, undecomposed", np.inf, interests.lists(study, whole, s["channels"]))

@@ -54,12 +54,12 @@ Lists = Callable[[float, int], PossibleLists]
 class WayOfRecall:
     """One method of finding articles at one pool size.
 
-    found [places] in percent; gain [places] over the popular list of the same length; weight [places] in bytes; told:
-    epsilon, infinite if the exact vector is revealed.
+    found [places] in percent; gain [places] over the popular list of the same length; weight [places] in bytes;
+    epsilon: infinite if the exact vector is revealed.
     """
 
     name: str
-    told: float
+    epsilon: float
     found: tuple[float, ...]
     gain: tuple[PairedGain, ...]
     weight: tuple[int, ...]
@@ -129,10 +129,10 @@ def _ways(tuned: EmbeddedSplit, tested: EmbeddedSplit, cards: Sequence[NewsCard]
     baseline, answers = _shares(tested, popular), _answers(tested, cards, popular.lists[0])
     plain, packed = (tuple(map(len, each)) for each in (answers, map(compress, answers)))
 
-    def way(name: str, told: float, lists: PossibleLists, weight: tuple[int, ...], s: float | None) -> WayOfRecall:
+    def way(name: str, epsilon: float, lists: PossibleLists, weight: tuple[int, ...], s: float | None) -> WayOfRecall:
         found = _shares(tested, lists)
         means = tuple(float(each) for each in 100 * found.mean(axis=0))
-        return WayOfRecall(name, told, means, tuple(paired(found, baseline)), weight, s)
+        return WayOfRecall(name, epsilon, means, tuple(paired(found, baseline)), weight, s)
 
     yield way("popular", 0.0, popular, packed, None)
     for size, epsilon in REPORTS.items():
@@ -166,8 +166,8 @@ def _shares(study: EmbeddedSplit, lists: PossibleLists) -> NDArray[np.float64]:
 
 def _cards(mind: NewsTable, beside: Sequence[Headline]) -> list[NewsCard]:
     """Cards as in a publisher's feed: real titles and abstracts, addresses of usual length."""
-    told = [(*each, "MSN") for each in zip(mind.titles, mind.abstracts, mind.categories, strict=True)]
-    told += [(each.title, each.abstract, each.section, each.publisher) for each in beside]
+    articles = [(*each, "MSN") for each in zip(mind.titles, mind.abstracts, mind.categories, strict=True)]
+    articles += [(each.title, each.abstract, each.section, each.publisher) for each in beside]
     published = datetime(2019, 11, 14, tzinfo=UTC)
     return [
         NewsCard(
@@ -181,7 +181,7 @@ def _cards(mind: NewsTable, beside: Sequence[Headline]) -> list[NewsCard]:
             published_at=published,
             weight=0.5,
         )
-        for row, (title, abstract, section, publisher) in enumerate(told)
+        for row, (title, abstract, section, publisher) in enumerate(articles)
     ]
 
 

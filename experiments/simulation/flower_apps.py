@@ -26,7 +26,7 @@ from device_app.training.tasks.task import Update
 from experiments.simulation.clients import PartialSum, SimulatedDevice, add_updates, blocks_of, zeros
 from experiments.simulation.rounds import Rounds, simulate
 
-PARAMETERS, UPDATE, ASKED, TOLD = "parameters", "update", "asked", "told"
+PARAMETERS, UPDATE, ASKED, METRICS = "parameters", "update", "asked", "told"
 TRAINED = "trained"
 """The key of a finished run's weights in the ServerApp's context."""
 
@@ -69,11 +69,11 @@ class GridClients:
         for answer in self._grid.send_and_receive(asked, timeout=self._timeout_sec):
             if answer.has_error():
                 raise FlowerFailed(f"node {answer.metadata.src_node_id}: {answer.error.reason}")
-            told = answer.content.metric_records[TOLD]
-            found[int(told["reader"])] = Update(
+            metrics = answer.content.metric_records[METRICS]
+            found[int(metrics["reader"])] = Update(
                 {name: each.numpy() for name, each in answer.content.array_records[UPDATE].items()},
-                loss=float(told["loss"]),
-                samples=int(told["samples"]),
+                loss=float(metrics["loss"]),
+                samples=int(metrics["samples"]),
             )
         if missing := [reader for reader in readers if reader not in found]:
             raise FlowerFailed(f"no answer for {len(missing)} of {len(readers)} readers")
@@ -95,7 +95,7 @@ def client_app(make_device: Callable[[], SimulatedDevice]) -> ClientApp:
                 UPDATE: ArrayRecord(
                     {name: Array(np.asarray(each, dtype=np.float32)) for name, each in update.tensors.items()}
                 ),
-                TOLD: MetricRecord({"reader": reader, "loss": float(update.loss), "samples": int(update.samples)}),
+                METRICS: MetricRecord({"reader": reader, "loss": float(update.loss), "samples": int(update.samples)}),
             }
         )
         return Message(content, reply_to=message)

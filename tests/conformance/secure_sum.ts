@@ -27,9 +27,9 @@ export const secureSum = {
     try {
       if (state.stage === "keys") return await told(await device.share(state, readMessage(wire.roster, reply)));
       if (state.stage === "shares") return await told(await device.openBoxes(state, readMessage(wire.shares, reply)));
-      if (state.stage === "masked") return await told(device.hearSurvivors(state, readMessage(wire.survivors, reply)));
+      if (state.stage === "masked") return await told(device.receiveSurvivors(state, readMessage(wire.survivors, reply)));
       if (state.stage === "agree")
-        return await told(await device.hearAgreements(state, readMessage(wire.agreements, reply)));
+        return await told(await device.receiveAgreements(state, readMessage(wire.agreements, reply)));
       const own = unhex(vector);
       const ring = ringVector((8 * own.length) / state.terms.bits, state.terms.bits);
       new Uint8Array(ring.buffer).set(own);

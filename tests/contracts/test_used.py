@@ -37,6 +37,7 @@ FOREIGN = {
     "BaseSettings",
     "asyncio.Protocol",
     "uvicorn.Server",
+    "TrainingProcessCallback",
 }
 """Bases whose methods another library calls by their names."""
 

@@ -188,7 +188,7 @@ class SplitViews:
                 continue
             masked[one] = state
             try:
-                waiting[one] = self.device.hear_survivors(
+                waiting[one] = self.device.receive_survivors(
                     state, Survivors(members=tuple(sorted(reported[one].survivors)))
                 )
             except SumAborted:
@@ -233,7 +233,7 @@ class SplitViews:
             enough = len(handed) >= self.threshold - 1
             try:
                 answer = Agreements(signatures=tuple(handed[: self.threshold - 1] if enough else handed[:1]))
-                revealing[one] = self.device.hear_agreements(state, answer)
+                revealing[one] = self.device.receive_agreements(state, answer)
             except SumAborted:
                 continue
         return revealing
@@ -242,7 +242,7 @@ class SplitViews:
         if signed.alive is None:
             return signer.survivors == state.survivors
         assert state.roster is not None
-        return signed.says_alive(state.roster.me)
+        return signed.lists_as_alive(state.roster.me)
 
     def _forged(self, member: int, state: SumState) -> MemberSignature:
         """Let a colluding member sign whatever a device should receive."""

@@ -29,7 +29,7 @@ from backend.embedding.batch_executor import BatchExecutor, ClusterUnavailable
 from backend.embedding.embedder import length_buckets, state_store
 from backend.embedding.state_store import StateStore
 from backend.embedding.weights import BertWeights, find_weights
-from backend.federation.optimizers import Adam, Memory, PrintedAdam
+from backend.federation.optimizers import Adam, Memory, PublishedAdam
 from backend.federation.split.news_model_files import LAYERS_PREFIX, StoredEncoder, keep, named_weights, shifted
 from backend.federation.split.process import (
     CLUSTER_AWAY,
@@ -84,7 +84,7 @@ def run(folder: Path) -> StepResult:
     carried = Memory.from_bytes(memory.read_bytes()) if memory.is_file() else Memory()
     if stored.layers:
         carried = carried_on(carried, job.layers - stored.layers)
-    optimizer = PrintedAdam(job.learning_rate) if job.printed else Adam(job.learning_rate)
+    optimizer = PublishedAdam(job.learning_rate) if job.printed else Adam(job.learning_rate)
     after, new_memory = optimizer.advance(before, gradient, carried)
     upper.load_state_dict({name: torch.from_numpy(value) for name, value in after.items()}, strict=False)
     lap("step")

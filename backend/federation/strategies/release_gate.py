@@ -89,19 +89,19 @@ def scores(engine: Engine, gates: Collection[str], limit: int = KEPT) -> list[Sc
         ).all()
     found = []
     for number, facts in reversed(rows):
-        told = (facts or {}).get("gate")
-        if told is not None and not told.get("doubted"):
+        gate = (facts or {}).get("gate")
+        if gate is not None and not gate.get("doubted"):
             found.append(
                 Score(
                     f"round-{number}",
-                    told["release"],
-                    told["before"],
-                    told["model"],
-                    told["auc"],
-                    told["gain"],
-                    told["error"],
-                    told["devices"],
-                    told["falls"],
+                    gate["release"],
+                    gate["before"],
+                    gate["model"],
+                    gate["auc"],
+                    gate["gain"],
+                    gate["error"],
+                    gate["devices"],
+                    gate["falls"],
                 )
             )
     return found

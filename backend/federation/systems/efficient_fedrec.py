@@ -46,7 +46,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backend.federation.optimizers import Adam, PrintedAdam
+from backend.federation.optimizers import Adam, PublishedAdam
 from backend.federation.strategies.news_head import NewsHead
 from backend.federation.strategies.news_split import NewsSplit, NewsUnion
 from backend.federation.systems.composition import (
@@ -110,7 +110,7 @@ EFFICIENT_FEDREC = replace(
     begins_with=NEWS_UNION_MARKS.name,
     protection=UNCLIPPED_SUM,
     strategy=NewsSplit(learning_rate=5e-5, printed=True),
-    optimizer=PrintedAdam(learning_rate=5e-5),
+    optimizer=PublishedAdam(learning_rate=5e-5),
     samples_limit=EVERY_SAMPLE,
 )
 

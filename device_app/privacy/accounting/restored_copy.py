@@ -19,7 +19,7 @@ LONGEST_DAYS = 3_660
 _DAY, _MOMENT = timedelta(days=1), timedelta(microseconds=1)
 
 
-def make_up_for_copy(database: Database, ledger: Ledger) -> int:
+def charge_for_restored_copy(database: Database, ledger: Ledger) -> int:
     """Charge for every day since this database was copied.
 
     Returns the number of days, 0 if it isn't a copy. For the copy's day, today and every day between, each channel is

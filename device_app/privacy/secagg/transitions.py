@@ -168,7 +168,7 @@ class SumTransitions:
         )
         return after, payload
 
-    def hear_survivors(self, state: SumState, survivors: Survivors) -> SumState:
+    def receive_survivors(self, state: SumState, survivors: Survivors) -> SumState:
         """Round 3's first half; round 4 if the server is trusted to follow the protocol."""
         roster = state.roster
         assert roster is not None
@@ -182,7 +182,7 @@ class SumTransitions:
         heard = state.model_copy(update={"stage": "agree", "survivors": survivors.members})
         return heard if self.terms.mode == "active" else self._reveal(heard)
 
-    def hear_agreements(self, state: SumState, agreements: Agreements) -> SumState:
+    def receive_agreements(self, state: SumState, agreements: Agreements) -> SumState:
         """Check that at least t members have signed the survivors that this device was sent.
 
         This is the second half of round 3. In the sparse form they have signed that this device is one of the
@@ -209,7 +209,7 @@ class SumTransitions:
         check_agreement(self.context, roster.digest(), state.survivors, verify_key, one.signature)
 
     def _check_alive(self, state: SumState, roster: Roster, one: MemberSignature, verify_key: bytes) -> None:
-        if not one.says_alive(roster.me):
+        if not one.lists_as_alive(roster.me):
             raise SecaggError("a member's list of survivors leaves this device out")
         check_alive(self.context, one.member, one.alive or b"", verify_key, one.signature)
 
@@ -316,9 +316,9 @@ class SumParticipant:
             case "complaints":
                 self._state, self._payload = sum_.mask(state, sum_.expect(reply, Sharers))
             case "masked":
-                self._state = sum_.hear_survivors(state, sum_.expect(reply, Survivors))
+                self._state = sum_.receive_survivors(state, sum_.expect(reply, Survivors))
             case "agree":
-                self._state = sum_.hear_agreements(state, sum_.expect(reply, Agreements))
+                self._state = sum_.receive_agreements(state, sum_.expect(reply, Agreements))
             case "unmask":
                 raise sum_.abort("no message is expected after unmasking")
         return self.step()

@@ -248,7 +248,7 @@ class PoolMoment:
 MET = TRAINED_ON + JUDGED_ON
 
 
-def told_apart(groups: Rows, population: Rows) -> float:
+def purity_of_groups(groups: Rows, population: Rows) -> float:
     """The share of readers whose group consists mostly of their own population.
 
     It is one half without information.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.bench.groups import PAIRS, GroupsOutcome, GroupsSizes, played, told, told_new
+from experiments.bench.groups import PAIRS, GroupsOutcome, GroupsSizes, new_readers_table, outcomes_table, played
 from experiments.bench.heldout_readers import Pool
 from experiments.papers.finding import synthetic_populations
 from tests.doubles.news import NOW, synthetic_pool
@@ -19,7 +19,9 @@ def outcomes(gain: float, apart: float = 0.5) -> dict[str, GroupsOutcome]:
 
 
 def test_groups_are_compared_with_one_model_for_warm_and_cold_readers() -> None:
-    table = told({"two kinds": [outcomes(0.01, 0.8), outcomes(0.03, 1.0)]}, GroupsSizes(seeds=2, warm=3, cold=2))
+    table = outcomes_table(
+        {"two kinds": [outcomes(0.01, 0.8), outcomes(0.03, 1.0)]}, GroupsSizes(seeds=2, warm=3, cold=2)
+    )
     rows = {str(row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert list(rows) == [
         "small_ranker/exact/mean",
@@ -36,7 +38,7 @@ def test_groups_are_compared_with_one_model_for_warm_and_cold_readers() -> None:
 
 
 def test_readers_without_clicks_are_scored_by_first_group_and_global_model() -> None:
-    table = told_new({"two kinds": [outcomes(0.01), outcomes(0.03)]})
+    table = new_readers_table({"two kinds": [outcomes(0.01), outcomes(0.03)]})
     rows = {str(row[1]): row for row in table.rows}
     assert list(rows) == ["groups/exact/mean", "groups/secure/median"]
     for row in rows.values():

@@ -17,7 +17,7 @@ from device_app.ranking.ranker import FEATURES
 from experiments.bench.heldout_readers import Pool
 from experiments.papers.finding import synthetic_populations as under_test
 from experiments.papers.finding.live import RANKER_MODEL, LiveRounds, ServedModels
-from experiments.papers.finding.synthetic_populations import SyntheticPopulation, told_apart
+from experiments.papers.finding.synthetic_populations import SyntheticPopulation, purity_of_groups
 from experiments.simulation.strategies.method import ModelChoice
 from models.metrics import auc
 from protocol.protections import SecureSum
@@ -117,7 +117,7 @@ def test_groups_learn_the_opposite_tastes_of_their_populations(
     start = float(rehearsal.start["feature_weights"][RECENCY])
     served = last(rehearsal, grouped(1.0, 0.5, every=5), 12, cohort=WARM)
     chosen = served.models_for(readers.judging)
-    assert told_apart(chosen.which, readers.population) > 0.8
+    assert purity_of_groups(chosen.which, readers.population) > 0.8
     weights = np.array([chosen.models[group]["feature_weights"][RECENCY] for group in chosen.which]) - start
     assert weights[readers.population == 0].mean() > 0.02
     assert weights[readers.population == 1].mean() < -0.02
@@ -154,9 +154,9 @@ def test_readers_without_clicks_get_the_first_group_and_click_free_features(
 
 def test_population_separation_matches_a_hand_computation() -> None:
     population = np.array([0, 0, 0, 1, 1, 1])
-    assert told_apart(np.array([2, 2, 2, 0, 0, 0]), population) == 1
-    assert told_apart(np.zeros(6, np.int64), population) == 0.5
-    assert told_apart(np.array([0, 0, 1, 1, 1, 1]), population) == pytest.approx(5 / 6)
+    assert purity_of_groups(np.array([2, 2, 2, 0, 0, 0]), population) == 1
+    assert purity_of_groups(np.zeros(6, np.int64), population) == 0.5
+    assert purity_of_groups(np.array([0, 0, 1, 1, 1, 1]), population) == pytest.approx(5 / 6)
 
 
 def test_systems_without_secure_sum_steps_are_refused(rehearsal: LiveRounds) -> None:

@@ -86,9 +86,9 @@ export function allForms(word: string): string[] {
 
 function termOf(phrase: readonly string[], related: readonly string[], skipped: ReadonlySet<string>): SearchTerm {
   const alternatives = related.map((other) => expression(other.split(" ")));
-  const told = phrase.filter((word) => !skipped.has(word));
+  const meaningful = phrase.filter((word) => !skipped.has(word));
   // all of a phrase's words, though not side by side, are as good as a related one
-  if (phrase.length > 1 && told.length) alternatives.push(`(${told.map((word) => `(${expression([word])})`).join(" AND ")})`);
+  if (phrase.length > 1 && meaningful.length) alternatives.push(`(${meaningful.map((word) => `(${expression([word])})`).join(" AND ")})`);
   return { own: expression(phrase), related: alternatives.join(" OR ") };
 }
 

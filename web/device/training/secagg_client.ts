@@ -198,9 +198,9 @@ export class SecAggClient {
       case "shares":
         return this.keep(part, await sum.openBoxes(state, answer));
       case "masked":
-        return this.keep(part, sum.hearSurvivors(state, answer));
+        return this.keep(part, sum.receiveSurvivors(state, answer));
       case "agree":
-        return this.keep(part, await sum.hearAgreements(state, answer));
+        return this.keep(part, await sum.receiveAgreements(state, answer));
       case "complaints": {
         const update = await this.needs.work.update(offer);
         if (update === null) return null;

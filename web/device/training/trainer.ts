@@ -33,11 +33,11 @@ export type TrainerStage = "looking" | "checking in" | "computing" | "protecting
 
 /**
  * What this device knows about rounds from its own polls. status: of the current round, otherwise the last one, as
- * received at toldAt. lookedAt: when the server last listed the current rounds.
+ * received at receivedAt. lookedAt: when the server last listed the current rounds.
  */
 export interface RoundSeen {
   readonly status: RoundStatus | null;
-  readonly toldAt: number | null;
+  readonly receivedAt: number | null;
   readonly lookedAt: number | null;
 }
 
@@ -72,7 +72,7 @@ export class Trainer implements RoundWork {
   private open: readonly RoundStatus[] = [];
   private readonly due = new Map<string, DueUpdate>();
   stage: TrainerStage | null = null;
-  seen: RoundSeen = { status: null, toldAt: null, lookedAt: null };
+  seen: RoundSeen = { status: null, receivedAt: null, lookedAt: null };
 
   constructor(private readonly parts: TrainerParts) {
     const { database, participations, uplink, primitives, noise, clock, consent } = parts;
@@ -188,7 +188,7 @@ export class Trainer implements RoundWork {
     [this.stage, this.lookedAt] = ["looking", this.now()];
     this.open = await this.parts.uplink.openRounds();
     const [first] = this.open;
-    const seen = first ? { ...this.seen, status: first, toldAt: this.now() } : this.seen;
+    const seen = first ? { ...this.seen, status: first, receivedAt: this.now() } : this.seen;
     this.seen = { ...seen, lookedAt: this.now() };
     return this.open;
   }
@@ -344,7 +344,7 @@ export class Trainer implements RoundWork {
       if (heard) return; // the next step asks again
       throw trouble;
     }
-    this.seen = { ...this.seen, status, toldAt: this.now() };
+    this.seen = { ...this.seen, status, receivedAt: this.now() };
     this.conclude(status);
   }
 

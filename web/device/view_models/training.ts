@@ -17,7 +17,7 @@ export type TrainingView = Awaited<ReturnType<typeof trainingView>>;
 /** The training page: the round as seen by the background loop, this device's contributions, and what it could send. */
 export async function trainingView(parts: Parts, paused: boolean) {
   const { trainer, stores, policy, ledger } = parts;
-  const { status, toldAt, lookedAt } = trainer.seen;
+  const { status, receivedAt, lookedAt } = trainer.seen;
   const kept = stores.participations.list();
   const sums = stores.ledgerEntries.ofSums();
   const release = stores.releases.current() ? currentRelease(stores.releases) : null;
@@ -50,14 +50,14 @@ export async function trainingView(parts: Parts, paused: boolean) {
     alone: aloneView(ledger),
     counts: counts(status?.task ?? null),
     erased: stores.preferences.get(LEFT_BEFORE_ERASE) !== null,
-    seen_at: toldAt,
+    seen_at: receivedAt,
     looked_at: lookedAt,
     gone:
       status !== null &&
-      toldAt !== null &&
+      receivedAt !== null &&
       lookedAt !== null &&
       !ENDED.includes(status.state) &&
-      lookedAt > toldAt,
+      lookedAt > receivedAt,
   };
 }
 

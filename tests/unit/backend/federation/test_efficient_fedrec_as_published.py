@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from backend.federation.bounded_mean import Aggregate
-from backend.federation.optimizers import Memory, PrintedAdam
+from backend.federation.optimizers import Memory, PublishedAdam
 from backend.federation.strategies.news_split import NewsSplit, NewsUnion
 from backend.federation.systems import COMPOSED
 from device_app.training.gradients import OnnxGradients
@@ -106,7 +106,7 @@ def test_union_marks_everything_displayed_with_random_ring_elements() -> None:
 
 def test_round_follows_the_paper_from_samples_to_the_user_models_steps(draws: list[UnionDraw]) -> None:
     assert isinstance(PUBLISHED.protection, SecureSum)
-    assert PUBLISHED.optimizer == PrintedAdam(ETA)
+    assert PUBLISHED.optimizer == PublishedAdam(ETA)
     weights = {name: value.astype(np.float64) for name, value in parameters(user_model()).items()}
     table = news_model()(*token_states()).detach().numpy().astype(np.float32)
     graph = OnnxGradients(table_gradient_graph(user_model()))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from backend.federation.optimizers import Adam, Carried, FedAdam, Memory, MemoryOptimizer, PrintedAdam, Sgd, Weights
+from backend.federation.optimizers import Adam, Carried, FedAdam, Memory, MemoryOptimizer, PublishedAdam, Sgd, Weights
 
 WEIGHTS = {"w": np.array([1.0, 1.0], dtype=np.float32)}
 GRADIENT = {"w": np.array([0.2, -0.4])}
@@ -16,7 +16,7 @@ GRADIENT = {"w": np.array([0.2, -0.4])}
     ("optimizer", "wanted"),
     [
         (FedAdam(0.1, beta1=0.9, beta2=0.99, tau=1e-3), (0.904762, 1.097561)),
-        (PrintedAdam(0.1), (0.333333, 1.8)),
+        (PublishedAdam(0.1), (0.333333, 1.8)),
         (Adam(0.1), (0.9, 1.1)),
         (Sgd(0.1), (0.98, 1.04)),
     ],

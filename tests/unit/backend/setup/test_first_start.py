@@ -40,7 +40,7 @@ from backend.server.progress import Advance, SilentSteps
 from backend.settings import BackendSettings
 from backend.setup.backfill import CODEBOOKS, VECTORS, WORD_MODEL, BackfillWorker, missing_parts
 from backend.setup.first_start import CHUNK_ROWS, PoolEmpty, make_servable
-from backend.setup.first_start_process import ToldSteps
+from backend.setup.first_start_process import StepWriter
 from exporters.graph_cache import GraphCache
 from protocol.releases import CategoryVocabulary
 from protocol.vocabulary import WordVocabulary
@@ -199,7 +199,7 @@ def test_newest_stories_suffice_for_a_first_release_and_the_rest_follows(
 
     lines = io.StringIO()
     monkeypatch.setattr(backend.setup.backfill, "load_embedder", lambda *_: WordEmbedder())
-    process = BackfillWorker(settings, store._engine, store, ToldSteps(lines))
+    process = BackfillWorker(settings, store._engine, store, StepWriter(lines))
     process.run(VECTORS)
     assert missing_parts(settings, store, pool) == []
     reported = [json.loads(line) for line in lines.getvalue().splitlines()]
@@ -313,7 +313,7 @@ def test_release_without_codebooks_gets_them_once_at_the_next_start(
     assert missing_parts(settings, store, pool) == [CODEBOOKS]
     rows = np.random.default_rng(0).normal(size=(40, 256)).astype(np.float32)
     monkeypatch.setattr(NewsPool, "vectors", lambda *_: ([], rows))
-    process = BackfillWorker(settings, store._engine, store, ToldSteps(io.StringIO()))
+    process = BackfillWorker(settings, store._engine, store, StepWriter(io.StringIO()))
     process.run(CODEBOOKS)
     changed = store.require_current()
 
@@ -337,7 +337,7 @@ def test_pooled_states_are_prepared_with_the_ranker_that_needs_them(
     monkeypatch.setattr(backend.releases.publish, "publish_rankers", lambda *_, **__: None)
     for ranker, there in (("ranker.naml", False), ("ranker.nrms", True)):
         lines = io.StringIO()
-        BackfillWorker(settings, store._engine, store, ToldSteps(lines)).run(ranker)
+        BackfillWorker(settings, store._engine, store, StepWriter(lines)).run(ranker)
         assert json.loads(lines.getvalue().splitlines()[-1]) == ["finished"]
         monkeypatch.setattr(PooledStates, "_pooled", None)
         states = PooledStates(settings.encoder_dir, WordEmbedder.digest)
@@ -363,12 +363,12 @@ def test_word_rankers_news_model_is_prepared_once_for_the_configured_words(
     glove.write_text("the 1 0 0\nturbine 0 1 0\n", encoding="utf-8")
     chosen = settings.model_copy(update={"word_vectors": glove})
     assert missing_parts(chosen, store, pool) == [WORD_MODEL]
-    BackfillWorker(chosen, store._engine, store, ToldSteps(io.StringIO())).run(WORD_MODEL)
+    BackfillWorker(chosen, store._engine, store, StepWriter(io.StringIO())).run(WORD_MODEL)
     assert missing_parts(chosen, store, pool) == []
     assert WordModel(chosen.encoder_dir).table.shape == (4, 3)
     other = chosen.model_copy(update={"word_vectors": tmp_path / "other.txt"})
     assert missing_parts(other, store, pool) == [WORD_MODEL]
     lines = io.StringIO()
-    BackfillWorker(other, store._engine, store, ToldSteps(lines)).run(WORD_MODEL)
+    BackfillWorker(other, store._engine, store, StepWriter(lines)).run(WORD_MODEL)
     assert "can't be read" in lines.getvalue().splitlines()[-1], "told, and what was there stays"
     assert missing_parts(chosen, store, pool) == []

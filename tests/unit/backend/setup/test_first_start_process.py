@@ -20,10 +20,10 @@ from backend.setup.first_start_process import COMMAND, FirstStartProcess
 ROOT = Path(__file__).parents[4]
 REPORTS_STEPS = """
 import sys
-from backend.setup.first_start_process import ToldSteps
+from backend.setup.first_start_process import StepWriter
 from backend.settings import BackendSettings
 settings = BackendSettings.model_validate_json(sys.stdin.read())
-steps = ToldSteps(sys.stdout)
+steps = StepWriter(sys.stdout)
 with steps.step(f"Preparing {settings.data_dir.name} for {settings.port}"):
     pass
 with steps.step("Reading") as advance:

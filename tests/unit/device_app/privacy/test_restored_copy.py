@@ -13,7 +13,7 @@ from device_app.errors import BudgetSpent, StoreBroken
 from device_app.privacy.accounting.cost_of_sums import RHO_ALONE
 from device_app.privacy.accounting.ledger import ROUNDING, Ledger
 from device_app.privacy.accounting.limits import CHANNELS, Ceilings, Limits
-from device_app.privacy.accounting.restored_copy import MECHANISM, make_up_for_copy
+from device_app.privacy.accounting.restored_copy import MECHANISM, charge_for_restored_copy
 from device_app.privacy.sealed import Charge
 from device_app.settings import PrivacySettings
 from device_app.store.database import Database
@@ -45,7 +45,7 @@ class Attacker:
     def open(self) -> None:
         self.database = Database(self.path)
         self.ledger = Ledger(LedgerRepository(self.database), allowing(self.settings), self.clock)
-        self.days = make_up_for_copy(self.database, self.ledger)
+        self.days = charge_for_restored_copy(self.database, self.ledger)
 
     def copy(self) -> None:
         DatabaseCopy(self.path).make(self.clock(), Limits.of(self.ledger.ceilings).model_dump_json())
@@ -114,7 +114,7 @@ def test_repeated_spending_and_restoring_never_exceeds_a_limit(attacker: Attacke
 def test_restore_attack_succeeds_if_the_copy_is_not_charged(
     attacker: Attacker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{__name__}.make_up_for_copy", lambda *_: 0)
+    monkeypatch.setattr(f"{__name__}.charge_for_restored_copy", lambda *_: 0)
     attacker.copy()
     attacker.spend_all()
     attacker.restore()

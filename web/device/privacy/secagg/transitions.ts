@@ -208,7 +208,7 @@ export class SumTransitions {
   }
 
   /** First half of round 3, or round 4 if the server is trusted to follow the protocol. */
-  hearSurvivors(state: SumState, survivors: Survivors): SumState {
+  receiveSurvivors(state: SumState, survivors: Survivors): SumState {
     const received = given(state.roster);
     const shared = new Set(state.held.map((one) => one.member));
     const unknown = survivors.members.find((member) => !shared.has(member));
@@ -227,7 +227,7 @@ export class SumTransitions {
    * Second half of round 3: checks that at least t members have signed the list of survivors that this device was sent,
    * or, in the sparse form, that this device is one.
    */
-  async hearAgreements(state: SumState, agreements: Agreements): Promise<SumState> {
+  async receiveAgreements(state: SumState, agreements: Agreements): Promise<SumState> {
     const received = given(state.roster);
     const context = await termsDigest(state.terms, this.primitives);
     const digest = await rosterDigest(received, this.primitives);

@@ -70,7 +70,7 @@ def test_restored_device_skips_rounds_opened_before_the_restore(backend: Backend
     """It may have taken part in one of them on an earlier day, whose budget isn't today's."""
     open_round(backend, cohort=5)
     backend.clock.go_on(60)
-    CountLog(device.stores.database).pass_over(backend.clock())  # as `make_up_for_copy` does
+    CountLog(device.stores.database).pass_over(backend.clock())  # as `charge_for_restored_copy` does
     outcome = device.trainer.step()
     assert (outcome.state, backend.coordinator.status("round-1").joined) == ("idle", 0)
     assert "has already taken part" in str(outcome.why)

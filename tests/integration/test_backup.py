@@ -303,7 +303,7 @@ def test_unsuitable_backup_folder_is_refused_and_left_unchanged(backend: Running
         back_up(settings, settings.data_dir / "backup")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letters.txt").touch()
-    with pytest.raises(BackupRefused, match="something else"):
+    with pytest.raises(BackupRefused, match="something other than a backup"):
         back_up(settings, tmp_path / "other")
     back_up(settings, folder)
     with pytest.raises(BackupRefused, match=r"holds .*\. Move all but signing.key away"):

@@ -118,7 +118,7 @@ def test_database_outside_the_data_folder_is_never_replaced(tmp_path: Path) -> N
     add(settings, "before")
     back_up(settings, tmp_path / "backup")
     shutil.rmtree(settings.data_dir)
-    with pytest.raises(BackupRefused, match=r"disk holds own.* Move it away first"):
+    with pytest.raises(BackupRefused, match=r"disk contains own.* Move it away first"):
         restore(settings, tmp_path / "backup")
     assert not settings.data_dir.exists()
     database_of(settings).unlink()

@@ -249,7 +249,7 @@ def test_stopped_demo_names_its_folder_and_leaves_it_for_the_next(
     newspaper = GeneratedNewspaper.of(settings, articles=500, seed=7)
     demo = RunningDemo("http://feed", "http://backend/reader/", "http://console", newspaper)
     monkeypatch.setattr("backend.demo.start_demo", lambda *_: demo)
-    monkeypatch.setattr("backend.demo.tell_progress", lambda *_: None)
+    monkeypatch.setattr("backend.demo.print_progress", lambda *_: None)
     monkeypatch.setattr("backend.server.local_processes.watch", interrupted)
     monkeypatch.setattr(
         "backend.server.local_processes.LocalProcesses.stop", lambda processes: stopped.append("stopped")

@@ -22,7 +22,7 @@ import pytest
 
 import backend.demo
 import backend.server.local_processes
-from backend.demo import DEMO_DEVICE, DEMO_READERS, DEMO_ROUNDS, DemoPlan, start_demo, tell_progress
+from backend.demo import DEMO_DEVICE, DEMO_READERS, DEMO_ROUNDS, DemoPlan, print_progress, start_demo
 from backend.errors import BackendSettingsRefused
 from backend.federation.rounds.selection import WINDOW_SEC
 from backend.news.newspaper import GeneratedNewspaper
@@ -147,7 +147,7 @@ def test_error_for_a_disk_that_fills_up_during_preparation_says_the_next_start_r
     monkeypatch.setattr(backend.demo, "FirstStartProcess", PreparesNothing)
     processes = LocalProcesses(plan.data_dir / "logs")
     try:
-        with pytest.raises(StartRefused, match=r"No space left on device\. The next start goes on from here"):
+        with pytest.raises(StartRefused, match=r"No space left on device\. The next start continues from here"):
             start_demo(plan, processes, SilentSteps())
         assert list(processes.running) == ["device"], "the device needs no preparing; the backend never started"
     finally:
@@ -247,7 +247,7 @@ def test_demo_reports_once_that_fleet_and_preparation_are_ready(
     write_fleet_figures(plan.fleet_figures, FleetFigures(readers=60, began=began - timedelta(days=1), ready=60))
     monkeypatch.setattr(Operator, "backfill", backfill)
     monkeypatch.setattr(backend.demo, "LOOK_SEC", 0.0)
-    tell_progress(replace(plan, devices=60), LocalProcesses(plan.data_dir / "logs"), reported.append, began)
+    print_progress(replace(plan, devices=60), LocalProcesses(plan.data_dir / "logs"), reported.append, began)
     assert reported == [
         "Prepared in the background, 1 of 2: vectors.",
         "Prepared in the background, 2 of 2: ranker.nrms failed: No.",
@@ -283,7 +283,7 @@ def test_error_for_an_ended_process_names_its_exit_code_and_last_output(
     processes = LocalProcesses(tmp_path / "logs")
     processes.start("backend", ["serve"], {})
     wait_for_end(processes)
-    with pytest.raises(StartRefused, match="The backend ended with exit code 3: the disk is full") as refused:
+    with pytest.raises(StartRefused, match="The backend exited with code 3: the disk is full") as refused:
         watch(processes)
     assert str(tmp_path / "logs" / "backend.log") in one_line(refused)
     processes.stop()
@@ -294,7 +294,7 @@ def test_process_killed_without_output_is_reported(tmp_path: Path, monkeypatch: 
     processes = LocalProcesses(tmp_path / "logs")
     processes.start("fleet", ["fleet"], {})
     wait_for_end(processes)
-    with pytest.raises(StartRefused, match=r"The fleet ended with exit code -9: it said nothing \(see "):
+    with pytest.raises(StartRefused, match=r"The fleet exited with code -9: it said nothing \(see "):
         processes.check()
     processes.stop()
 

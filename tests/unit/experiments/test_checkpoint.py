@@ -28,7 +28,7 @@ def test_two_studies_do_not_share_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"settings": {}}', "7"])
 def test_invalid_results_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "study.json").write_text(content)
-    with pytest.raises(ValueError, match=r"study\.json holds no results"):
+    with pytest.raises(ValueError, match=r"study\.json contains no results"):
         RunCheckpoint(tmp_path / "study.json", {}).read()
 
 

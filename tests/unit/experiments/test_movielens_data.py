@@ -62,16 +62,16 @@ def test_columns_of_the_data_match_its_files(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("u.user", "1|20|M|writer|1\n3|4|F|artist|2\n", "u.user, line 2: number '3': 2 is expected"),
-        ("u.user", "1|-4|M|writer|1\n", "age '-4': a number above 0"),
-        ("u.user", "1|4|X|writer|1\n", "gender 'X': F or M"),
+        ("u.user", "1|20|M|writer|1\n3|4|F|artist|2\n", "u.user, line 2: number '3': expected 2, since the numbers have no gaps"),
+        ("u.user", "1|-4|M|writer|1\n", "age '-4': expected a number above 0"),
+        ("u.user", "1|4|X|writer|1\n", "gender 'X': expected F or M"),
         ("u.user", "1|4|F|nurse|1\n", "occupation 'nurse' is not in u.occupation"),
         ("u.user", "1|4|F|writer\n", "line 1: 4 columns, 5 expected"),
         ("u.item", f"1| |a||b|0|0|{ZEROS}\n", "line 1: the title is empty"),
         ("u.item", f"1|Up|a||b|0|2|{ZEROS}\n", "genre flag '2'"),
-        ("u.data", "1\t4\t1\t0\n", "film '4': a number from 1 to 3"),
-        ("u.data", "1\t1\t6\t0\n", "rating '6': a number from 1 to 5"),
-        ("u.data", "1\t1\t5\t0\n1\t1\t4\t0\n", "line 2: user 1 has rated film 1 in line 1 already"),
+        ("u.data", "1\t4\t1\t0\n", "film '4': expected a number from 1 to 3"),
+        ("u.data", "1\t1\t6\t0\n", "rating '6': expected a number from 1 to 5"),
+        ("u.data", "1\t1\t5\t0\n1\t1\t4\t0\n", "line 2: user 1 has rated film 1 already, in line 1"),
         ("u.data", "", "line 1: the file is empty"),
     ],
 )
@@ -177,7 +177,7 @@ def test_split_leaking_test_or_held_out_data_into_training_is_refused() -> None:
     one, none, rows = csr_array(np.eye(3)), csr_array((3, 3)), np.arange(3)
     with pytest.raises(ValueError, match="share no interaction"):
         MovieLensSplit("x", one, one, rows, rows, rows, rows)
-    with pytest.raises(ValueError, match="takes no part in training"):
+    with pytest.raises(ValueError, match="users who are not in training"):
         MovieLensSplit("x", one, none, rows[:2], rows, rows, rows)
     with pytest.raises(ValueError, match="outside the catalogue"):
         MovieLensSplit("x", one, none, rows, rows, rows, rows[:2])

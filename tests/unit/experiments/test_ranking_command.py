@@ -21,7 +21,7 @@ def test_command_without_its_data_prints_one_line_and_no_table(tmp_path: Path) -
 def test_unknown_model_is_refused_with_the_known_names(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["evaluate", "ranking", "--data", str(tmp_path), "--model", "nobody"])
     assert found.exit_code == 1
-    assert "models: 'nobody' is in none of" in found.stderr
+    assert "models: 'nobody' is not one of" in found.stderr
     assert "candidate attention 384" in found.stderr
 
 
@@ -40,4 +40,4 @@ def test_file_without_results_is_refused(tmp_path: Path) -> None:
     kept.write_text("half a file")
     found = CliRunner().invoke(app, ["evaluate", "ranking", "--data", str(tmp_path), "--out", str(kept)])
     assert found.exit_code == 1
-    assert "holds no results" in found.stderr
+    assert "contains no results" in found.stderr

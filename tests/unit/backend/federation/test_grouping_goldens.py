@@ -155,7 +155,7 @@ def test_moments_are_averaged_like_the_weights() -> None:
 
 @pytest.mark.parametrize("moves", [np.zeros((2, 3)), np.array([[1, -1, 0]] * 3), np.zeros(3)])
 def test_impossible_counts_are_refused(moves: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="moves: counts from 3 old groups"):
+    with pytest.raises(ValueError, match="moves: expected counts >= 0 of 3 old groups"):
         Models(Model({"w": np.array(0.0)}), scalars(1, 2, 3)).reinitialised(moves)
 
 

@@ -174,7 +174,7 @@ def test_relative_mounted_folder_is_refused(tmp_path: Path, url: str) -> None:
 @pytest.mark.parametrize("url", ["", "/mnt/ownfeed", "ownfeed", "s3://", "s3:///folder"])
 def test_storage_without_a_bucket_or_folder_is_refused(tmp_path: Path, url: str) -> None:
     """Regression: a bare name became a folder wherever the server happened to be started."""
-    with pytest.raises(BackendSettingsRefused, match=f"Setting storage: '{url}' names no storage"):
+    with pytest.raises(BackendSettingsRefused, match=f"Setting storage: '{url}' is not a storage address"):
         open_storage(url, tmp_path)
 
 

@@ -45,7 +45,7 @@ def test_number_of_replayed_readers_stays_within_the_request(tmp_path: Path) -> 
     [
         ("5\tU4\t11/12/2019 1:00:00 PM\tN1", "behaviors.tsv, line 2: 4 columns; 5 are needed"),
         (ROWS[0] + "\tmore", "behaviors.tsv, line 2: 6 columns; 5 are needed"),
-        (ROWS[0].replace("11/13/2019", "2019-11-13"), "line 2: '2019-11-13 8:36:57 AM' is not a time of MIND"),
+        (ROWS[0].replace("11/13/2019", "2019-11-13"), "line 2: '2019-11-13 8:36:57 AM' is not a time in MIND's format"),
         ("", "line 2: 0 columns"),
     ],
 )

@@ -158,7 +158,7 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """Run the block in a transaction: BEGIN IMMEDIATE ... COMMIT, or ROLLBACK if the block raises.
 
-         Nested blocks join the outer one.
+        Nested blocks join the outer one.
 
         Raises RuntimeError inside a quick transaction, whose end would not wait for the disk.
         """

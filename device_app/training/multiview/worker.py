@@ -23,6 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import scipy.optimize
+import scipy.special  # noqa: F401
 from safetensors.numpy import save
 
 from device_app.privacy.noise_sources import SystemNoise

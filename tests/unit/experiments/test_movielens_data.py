@@ -62,7 +62,7 @@ def test_columns_of_the_data_match_its_files(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("u.user", "1|20|M|writer|1\n3|4|F|artist|2\n", "u.user, line 2: number '3': expected 2, since the numbers have no gaps"),
+        ("u.user", "1|20|M|writer|1\n3|4|F|artist|2\n", "u.user, line 2: number '3': expected 2"),
         ("u.user", "1|-4|M|writer|1\n", "age '-4': expected a number above 0"),
         ("u.user", "1|4|X|writer|1\n", "gender 'X': expected F or M"),
         ("u.user", "1|4|F|nurse|1\n", "occupation 'nurse' is not in u.occupation"),

@@ -123,6 +123,13 @@ class PageShares:
         blending = bool(picked) and len(clicks) < settings.blend_reads
         mine = {card.section for card in clicks} | picked | user_preferences.followed.sections
         topics = _by_name(candidates.topics, [card.topic for card in clicks if card.topic], reading)
+        read_in: dict[int, set[str]] = {}
+        for card in clicks:
+            read_in.setdefault(hash(card.topic), set()).add(card.section)
+        topics = {  # "injuries" of a sport that is read are no injuries of another
+            code: Share(share.rows & candidates.named(candidates.sections, read_in[code]), share.least)
+            for code, share in topics.items()
+        }
         own, half = candidates.named(candidates.sections, mine), max(1, size // 2)
         return cls(
             topics=topics,

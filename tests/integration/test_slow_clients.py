@@ -163,7 +163,7 @@ def test_second_upload_of_another_size_is_refused_before_its_body(tmp_path: Path
 @pytest.mark.parametrize("length", [50, None])
 def test_stalled_body_times_out(tmp_path: Path, path: str, length: int | None) -> None:
     with (
-        serve_backend(tmp_path, body_wait_sec=0.2) as served,
+        serve_backend(tmp_path, body_wait_sec=1.0) as served,
         begin_request(served.url, "POST", path, JSON, length) as stalled,
     ):
         status, problem = answer_of(stalled)

@@ -101,7 +101,7 @@ export class PageShares {
     const half = Math.max(1, Math.floor(size / 2));
     const other = Math.max(1, Math.trunc(settings.section_share * size));
     return new PageShares(
-      byName(candidates.topics, read, reading),
+      inReadSections(byName(candidates.topics, read, reading), candidates, clicks),
       byName(candidates.sections, clicks.map((card) => card.section), reading),
       blending ? new Share(named(candidates.sections, picked), Math.ceil(settings.chosen_share * size)) : null,
       named(candidates.sections, mine).map((own) => (own ? half : other)),
@@ -163,6 +163,16 @@ export function tally<T>(names: Iterable<T>): Map<T, number> {
 /** Counts each name, greatest count first; ties in order of first occurrence. */
 export function mostCommon<T>(names: Iterable<T>): [T, number][] {
   return [...tally(names)].sort(([, one], [, other]) => other - one);
+}
+
+/** The shares of topics, in the sections in which they were read: "injuries" of one sport are none of another. */
+function inReadSections(topics: Map<string, Share>, { sections }: Candidates, clicks: UserPreferences["clicks"]): Map<string, Share> {
+  const found = new Map<string, Share>();
+  for (const [name, share] of topics) {
+    const own = named(sections, new Set(clicks.filter((card) => card.topic === name).map((card) => card.section)));
+    found.set(name, new Share(share.rows.map((of, row) => of && (own[row] as boolean)), share.least));
+  }
+  return found;
 }
 
 /** Each name's share in proportion to reads, greatest first; names with less than one place have none. */

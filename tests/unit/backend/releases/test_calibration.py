@@ -61,7 +61,7 @@ def test_same_seed_gives_the_same_basis() -> None:
 
 
 def test_pool_smaller_than_the_basis_is_refused() -> None:
-    with pytest.raises(ReleaseNotPublished, match="29 news"):
+    with pytest.raises(ReleaseNotPublished, match="29 articles"):
         topic_centroids(planted_vectors(np.random.default_rng(1), topics=29, each=1), basis_size=30, seed=7)
 
 

@@ -74,7 +74,7 @@ def test_schedule_without_a_time_or_device_number_is_refused(rig: BackendRig, ru
 def test_rounds_are_listed_and_a_running_one_is_cancelled(rig: BackendRig, run: Run) -> None:
     opened = rig.coordinator.open_round("uni_fedrec", cohort=3, cohort_minimum=2, seconds=30)
     assert "round-1 failed: cancelled by the operator" in run("cancel", opened.round)[1]
-    with pytest.raises(OperatorRefused, match="failed can't become failed"):
+    with pytest.raises(OperatorRefused, match="failed can't change to failed"):
         run("cancel", opened.round)
     listed = json.loads(run("list", "--json")[0])
     assert [(one["round"], one["state"]) for one in listed["rounds"]] == [("round-1", "failed")]

@@ -25,8 +25,11 @@ ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.node
 COMPRESSED_LIMIT_BYTES = 5_500_000
 """The bar of a first visit."""
-START_LIMIT_BYTES = 304_000
-"""Of it, all scripts, styles and the empty database, ONNX Runtime's and SQLite's scripts included."""
+START_LIMIT_BYTES = 318_000
+"""Of it, all scripts, styles and the empty database, with the scripts of ONNX Runtime and SQLite.
+
+The related words of searches are 12 kB of it.
+"""
 SCHEMA = "SELECT type, name, sql FROM sqlite_schema WHERE instr(tbl_name, 'yoyo') = 0 ORDER BY type, name"
 """But for yoyo's own tables, which each of both writes with spaces of its own."""
 

@@ -151,9 +151,9 @@ def test_encoder_of_several_views_takes_its_own_inputs_first() -> None:
 
 def test_error_names_bad_input_and_the_expected_form() -> None:
     model, (words, click_rows, mask, candidate_rows) = small(), inputs()
-    with pytest.raises(ValueError, match=r"click_rows \[2, 4\] must be rows of 6 news, got .* to 9"):
+    with pytest.raises(ValueError, match=r"click_rows \[2, 4\] must be rows of 6 articles, got .* to 9"):
         model.loss(words, click_rows.index_fill(1, torch.tensor([0]), 9), mask, candidate_rows)
-    with pytest.raises(ValueError, match=r"candidate_rows \[2, 5\] must be rows of 6 news, got -1 to"):
+    with pytest.raises(ValueError, match=r"candidate_rows \[2, 5\] must be rows of 6 articles, got -1 to"):
         model.loss(words, click_rows, mask, candidate_rows.index_fill(1, torch.tensor([0]), -1))
     with pytest.raises(ValueError, match=r"click_mask must have shape \[2, 4\], got \[2, 3\]"):
         model.loss(words, click_rows, mask[:, :3], candidate_rows)

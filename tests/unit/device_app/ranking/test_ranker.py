@@ -95,7 +95,7 @@ def test_ranker_without_clicks_scores_by_its_features() -> None:
 
 
 def test_ranker_with_features_needs_their_context() -> None:
-    with pytest.raises(ValueError, match=r"context: ranker\.features weighs recency, section_affinity"):
+    with pytest.raises(ValueError, match=r"context: ranker\.features uses recency, section_affinity"):
         feature_ranker().score(np.ones((1, DIM), np.float32), np.ones((1, DIM), np.float32))
 
 
@@ -104,9 +104,9 @@ def test_mismatched_features_are_named_in_the_error() -> None:
     with_input = GraphSession(feature_score_graph(DIM, 2), weights)
     with pytest.raises(GraphMismatch, match="feature weather of r: this program does not compute it"):
         Ranker(with_input, name="r", features=("recency", "weather"))
-    with pytest.raises(GraphMismatch, match="input features of r: the graph declares it; features named: none"):
+    with pytest.raises(GraphMismatch, match="input features of r: the graph declares it; declared features: none"):
         Ranker(with_input, name="r")
-    with pytest.raises(GraphMismatch, match="the graph does not declare it; features named: recency"):
+    with pytest.raises(GraphMismatch, match="the graph does not declare it; declared features: recency"):
         Ranker(GraphSession(cosine_score_graph(DIM), weights), name="r", features=("recency",))
 
 

@@ -97,7 +97,7 @@ def test_default_list_requests_are_identical_for_all_readers(tmp_path: Path) -> 
             asked[reads] = database.execute(texts).fetchall()
     everybodys = {reads: [row for row in rows if row[0] == COMMON] for reads, rows in asked.items()}
     assert everybodys[None] == everybodys[0] == everybodys[1] != []
-    assert asked[0] != asked[1]
+    assert len({str(rows) for rows in asked.values()}) > 1, "texts after a report differ, so a difference is noticed"
 
 
 @pytest.mark.parametrize("reads", [False, True])

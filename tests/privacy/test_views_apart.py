@@ -228,7 +228,7 @@ def test_graph_whose_weights_point_to_another_views_store_is_not_loaded(
     }
     seen = plain.run(["copy"], zeros)[0]
     assert seen.tobytes()[:6] == b"SQLite", "ONNX Runtime by itself would let a graph read the store"
-    with pytest.raises(GraphMismatch, match="initializers has field 13, which no graph"):
+    with pytest.raises(GraphMismatch, match="initializers has field 13, which a release"):
         shared_session(thief, threads=1)
     assert SpawnedViews().gradient(job(stores, store=own)) is not None
     with pytest.raises(ViewFailed, match="its process ended with 1"):

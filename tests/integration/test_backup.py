@@ -306,7 +306,7 @@ def test_unsuitable_backup_folder_is_refused_and_left_unchanged(backend: Running
     with pytest.raises(BackupRefused, match="something other than a backup"):
         back_up(settings, tmp_path / "other")
     back_up(settings, folder)
-    with pytest.raises(BackupRefused, match=r"holds .*\. Move all but signing.key away"):
+    with pytest.raises(BackupRefused, match=r"contains .*\. Move all but signing.key away"):
         restore(settings, folder)
 
     part = next((folder / "blobs").iterdir())

@@ -123,7 +123,7 @@ def test_database_outside_the_data_folder_is_never_replaced(tmp_path: Path) -> N
     assert not settings.data_dir.exists()
     database_of(settings).unlink()
     database_of(settings).with_name("own-wal").write_bytes(b"a log that what is put back would read")
-    with pytest.raises(BackupRefused, match=r"disk holds own-.*Move it away first"):
+    with pytest.raises(BackupRefused, match=r"disk contains own-.*Move it away first"):
         restore(settings, tmp_path / "backup")
 
 

@@ -23,8 +23,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import scipy.optimize
-import scipy.special  # noqa: F401
 from safetensors.numpy import save
 
 from device_app.privacy.noise_sources import SystemNoise
@@ -125,6 +123,10 @@ def main() -> None:
 
     An answer is one byte, the exit code of the job's process, followed by its output.
     """
+    # A view's noise needs both, and no job can import anything; whoever only starts this process does without.
+    import scipy.optimize
+    import scipy.special  # noqa: F401
+
     while True:
         try:
             job = read_frame(sys.stdin.fileno())

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class StageLatency(BaseModel):
+class MeasuredStage(BaseModel):
     """One stage over all pages. place: where the time was spent."""
 
     model_config = ConfigDict(frozen=True)
@@ -30,4 +30,4 @@ class MeasuredLatency(BaseModel):
 
     readers: int = Field(ge=1)
     pages: int = Field(ge=1)
-    stages: tuple[StageLatency, ...] = Field(max_length=40)
+    stages: tuple[MeasuredStage, ...] = Field(max_length=40)

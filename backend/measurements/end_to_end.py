@@ -26,7 +26,7 @@ LIMIT_SEC = 240.0
 REASON_CHARS = 300
 
 
-class EndToEnd(BaseModel):
+class EndToEndLatency(BaseModel):
     """The last measurement: under way, done with its figures, or failed with its reason."""
 
     model_config = ConfigDict(frozen=True)
@@ -37,14 +37,14 @@ class EndToEnd(BaseModel):
     reason: str | None = Field(default=None, max_length=REASON_CHARS)
 
 
-def last(data_dir: Path, now: datetime | None = None) -> EndToEnd | None:
+def last(data_dir: Path, now: datetime | None = None) -> EndToEndLatency | None:
     """The last measurement, or None; one whose process must have ended long ago, with its server, has failed."""
     try:
-        found = EndToEnd.model_validate_json(_file(data_dir).read_bytes())
+        found = EndToEndLatency.model_validate_json(_file(data_dir).read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
     if found.state == "running" and (now or datetime.now(UTC)) - found.at > timedelta(seconds=LIMIT_SEC + 10):
-        return EndToEnd(state="failed", at=found.at, reason="The server stopped before the measurement ended.")
+        return EndToEndLatency(state="failed", at=found.at, reason="The server stopped before the measurement ended.")
     return found
 
 
@@ -53,7 +53,7 @@ def start(data_dir: Path, url: str, command: Sequence[str] = COMMAND) -> threadi
     before = last(data_dir)
     if before is not None and before.state == "running":
         return None
-    _keep(data_dir, EndToEnd(state="running", at=datetime.now(UTC)))
+    _keep(data_dir, EndToEndLatency(state="running", at=datetime.now(UTC)))
     thread = threading.Thread(target=_measure, args=(data_dir, url, command), name="end-to-end", daemon=True)
     thread.start()
     return thread
@@ -63,7 +63,7 @@ def _measure(data_dir: Path, url: str, command: Sequence[str]) -> None:
     def ended(
         state: Literal["done", "failed"], found: MeasuredLatency | None = None, reason: str | None = None
     ) -> None:
-        _keep(data_dir, EndToEnd(state=state, at=datetime.now(UTC), found=found, reason=reason))
+        _keep(data_dir, EndToEndLatency(state=state, at=datetime.now(UTC), found=found, reason=reason))
 
     with tempfile.TemporaryDirectory(prefix="ownfeed-latency-") as folder:
         try:
@@ -84,7 +84,7 @@ def _measure(data_dir: Path, url: str, command: Sequence[str]) -> None:
         ended("failed", reason=words[-1][:REASON_CHARS] if words else f"It ended with code {done.returncode}.")
 
 
-def _keep(data_dir: Path, found: EndToEnd) -> None:
+def _keep(data_dir: Path, found: EndToEndLatency) -> None:
     write_file(_file(data_dir), found.model_dump_json())
 
 

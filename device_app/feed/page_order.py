@@ -51,8 +51,8 @@ def developing_groups(
     means = (worth[firsts] + worth[firsts + 1]) / 2
     finalists = np.flatnonzero(means >= np.sort(means)[-stories:].min(initial=np.inf))
     best = sorted(finalists, key=lambda group: (-means[group], candidates.cards[ranked[firsts[group]]].story))[:stories]
-    told = (ranked[firsts[group] : firsts[group] + sizes[group]].tolist() for group in best)
-    close = (kinship.among(rows_of[0], rows_of) for rows_of in told)
+    reports = (ranked[firsts[group] : firsts[group] + sizes[group]].tolist() for group in best)
+    close = (kinship.among(rows_of[0], rows_of) for rows_of in reports)
     return [_newest(candidates, np.array(rows_of)) for rows_of in close if len(rows_of) > 1]
 
 
@@ -100,10 +100,12 @@ def placed(
     shares = PageShares.of(candidates, user_preferences, settings, size)
     free = np.ones(len(candidates), dtype=bool)
     unseen = np.ones(len(candidates), dtype=bool) if seen is None else ~seen
-    told = scores if steady is None else steady
+    without_reactions = scores if steady is None else steady
     recent = candidates.stories[age_hours(candidates, now) <= settings.fresh_hours]
     going_on = unseen & np.isin(candidates.stories, recent)
-    groups = developing_groups(candidates, going_on, told, stories=settings.developing_stories, kinship=kinship)
+    groups = developing_groups(
+        candidates, going_on, without_reactions, stories=settings.developing_stories, kinship=kinship
+    )
     others = settings.fresh_slots + settings.explore_slots
     groups = _shortened(groups, size - others - sum(share.least for share in shares.outermost))
     grouped = [row for group in groups for row in group]

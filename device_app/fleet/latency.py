@@ -15,7 +15,7 @@ import numpy as np
 
 from device_app.fleet.fleet import Fleet, Member, read, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
-from protocol.measured_latency import MeasuredLatency, StageLatency
+from protocol.measured_latency import MeasuredLatency, MeasuredStage
 from protocol.server_timing import DEVICE_STAGES, SERVER_STAGES
 
 REQUEST, PAGE = "recall", "feed"
@@ -53,7 +53,7 @@ def stages_of(pages: list[tuple[Stages, Stages]], readers: int) -> MeasuredLaten
 
     def add(place: str, name: str, values: list[float]) -> None:
         p50, p95 = np.percentile(values, (50, 95))
-        rows.append(StageLatency.model_validate({"place": place, "name": name, "p50_ms": p50, "p95_ms": p95}))
+        rows.append(MeasuredStage.model_validate({"place": place, "name": name, "p50_ms": p50, "p95_ms": p95}))
 
     for name in DEVICE_STAGES[:NETWORK]:
         add("device", name, [device.get(name, 0.0) for device, _ in pages])

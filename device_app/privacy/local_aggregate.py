@@ -149,11 +149,7 @@ def clip_l2(gradient: Mapping[str, NDArray[Any]], bound: float) -> ClippedGradie
 
 
 def l2_norm(tensors: Mapping[str, NDArray[np.float64]]) -> float:
-    """Return
-
-    g
-
-    _2 over all coordinates of all tensors."""
+    """Return the L2 norm over all coordinates of all tensors."""
     return math.hypot(*(float(np.linalg.norm(each)) for each in tensors.values()))
 
 

@@ -21,7 +21,7 @@ from models.builders.rankers import nrms_user
 RATE = 0.01
 
 
-class Readers:
+class SavedReaders:
     """The samples of each reader as tensors, from the file that the bench wrote."""
 
     def __init__(self, path: str) -> None:
@@ -38,7 +38,7 @@ class Readers:
         return clicks_found, mask_found, candidates_found
 
 
-def pfl(readers: Readers, rounds: int, cohort: int) -> list[float]:
+def pfl(readers: SavedReaders, rounds: int, cohort: int) -> list[float]:
     """Return the time after each round of pfl's simulation; under torchrun it uses several processes."""
     from pfl.aggregate.simulate import SimulatedBackend
     from pfl.algorithm.base import NNAlgorithmParams
@@ -77,7 +77,7 @@ def pfl(readers: Readers, rounds: int, cohort: int) -> list[float]:
     return times
 
 
-def flower(readers: Readers, rounds: int, cohort: int) -> list[float]:
+def flower(readers: SavedReaders, rounds: int, cohort: int) -> list[float]:
     """Return the time after each round of Flower's simulation, one client a core."""
     from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
     from flwr.clientapp import ClientApp
@@ -115,7 +115,7 @@ def flower(readers: Readers, rounds: int, cohort: int) -> list[float]:
 def main(name: str, path: str, rounds: int, cohort: int) -> None:
     """Print the seconds of each round but the first, which starts processes."""
     torch.set_num_threads(1)
-    times = {"pfl": pfl, "flower": flower}[name](Readers(path), rounds, cohort)
+    times = {"pfl": pfl, "flower": flower}[name](SavedReaders(path), rounds, cohort)
     sys.stdout.write(json.dumps({"seconds": np.diff(times).tolist()}) + "\n")
 
 

@@ -26,7 +26,7 @@ from device_app.training.tasks.task import Update
 from experiments.simulation.clients import PartialSum, SimulatedDevice, add_updates, blocks_of, zeros
 from experiments.simulation.rounds import Rounds, simulate
 
-PARAMETERS, UPDATE, ASKED, METRICS = "parameters", "update", "asked", "told"
+PARAMETERS, UPDATE, ASKED, METRICS = "parameters", "update", "asked", "metrics"
 TRAINED = "trained"
 """The key of a finished run's weights in the ServerApp's context."""
 

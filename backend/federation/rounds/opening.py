@@ -430,7 +430,7 @@ def minimum_of(cohort: int, wanted: int | None) -> int:
 
 
 @dataclass(frozen=True)
-class Need:
+class UpdatesNeeded:
     """What a round needs to be applied if its whole cohort joins.
 
     Args:
@@ -442,19 +442,19 @@ class Need:
     groups: int = 0
 
 
-def need_of(spec: SystemSpec, cohort: int, minimum: int) -> Need:
+def need_of(spec: SystemSpec, cohort: int, minimum: int) -> UpdatesNeeded:
     """Return what a round of this system needs, by its requested minimum and its protection.
 
     Raises ValueError for a cohort that the protection's sum can't hold.
     """
     if not resolve(spec.protection).summed:
-        return Need(minimum)
+        return UpdatesNeeded(minimum)
     terms = resolve(spec.protection).terms("round-1", cohort=cohort, cohort_minimum=max(2, minimum), coordinates=1)
     assert terms is not None, "a summed protection has terms"
     split = None if spec.join is None else spec.join.split_of(cohort)
     parts = split.parts_of(cohort, terms) if split else 0
     needed = max(minimum, threshold_of(terms, cohort // max(1, parts)))
-    return Need(needed, split.left if split and parts else 0)
+    return UpdatesNeeded(needed, split.left if split and parts else 0)
 
 
 def round_request(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from backend.measurements import end_to_end
-from backend.measurements.end_to_end import LIMIT_SEC, EndToEnd, last, start
-from protocol.measured_latency import MeasuredLatency, StageLatency
+from backend.measurements.end_to_end import LIMIT_SEC, EndToEndLatency, last, start
+from protocol.measured_latency import MeasuredLatency, MeasuredStage
 from tests.doubles.console_client import OURS, client_of
 from tests.doubles.console_services import StandInServices
 
@@ -19,10 +19,10 @@ FOUND = MeasuredLatency(
     readers=4,
     pages=40,
     stages=(
-        StageLatency(place="device", name="cluster", p50_ms=1.25, p95_ms=2.5),
-        StageLatency(place="network", name="network", p50_ms=3.0, p95_ms=4.0),
-        StageLatency(place="server", name="aggregate", p50_ms=0.5, p95_ms=0.75),
-        StageLatency(place="whole", name="total", p50_ms=5.0, p95_ms=7.5),
+        MeasuredStage(place="device", name="cluster", p50_ms=1.25, p95_ms=2.5),
+        MeasuredStage(place="network", name="network", p50_ms=3.0, p95_ms=4.0),
+        MeasuredStage(place="server", name="aggregate", p50_ms=0.5, p95_ms=0.75),
+        MeasuredStage(place="whole", name="total", p50_ms=5.0, p95_ms=7.5),
     ),
 )
 PRINTS = (sys.executable, "-c", f"print({FOUND.model_dump_json()!r})")
@@ -59,7 +59,9 @@ def test_button_measures_in_another_process_and_the_page_shows_its_stages(
 
 
 def test_page_follows_a_measurement_and_cannot_begin_another(tmp_path: Path) -> None:
-    (tmp_path / "end-to-end-latency.json").write_text(EndToEnd(state="running", at=datetime.now(UTC)).model_dump_json())
+    (tmp_path / "end-to-end-latency.json").write_text(
+        EndToEndLatency(state="running", at=datetime.now(UTC)).model_dump_json()
+    )
     page = client_of(services_in(tmp_path)).get("/console/latency").text
     assert 'data-live="/console/latency/measured" data-state="running"' in page
     assert "disabled>Measure now" in page
@@ -77,7 +79,7 @@ def test_failed_measurement_says_why(tmp_path: Path) -> None:
 
 def test_measurement_of_a_server_that_was_killed_has_failed(tmp_path: Path) -> None:
     begun = datetime(2026, 1, 2, tzinfo=UTC)
-    (tmp_path / "end-to-end-latency.json").write_text(EndToEnd(state="running", at=begun).model_dump_json())
+    (tmp_path / "end-to-end-latency.json").write_text(EndToEndLatency(state="running", at=begun).model_dump_json())
     soon, late = last(tmp_path, begun + timedelta(seconds=LIMIT_SEC)), last(tmp_path, begun + timedelta(hours=1))
     assert soon is not None
     assert late is not None

@@ -12,7 +12,7 @@ import pytest
 
 from backend.console.purposes import backfill_shown, needs_message, purposes, startable, sum_costs, written
 from backend.console.round_pages import WORDS, ended_messages, fleet_message, steps
-from backend.federation.rounds.opening import Need, need_of
+from backend.federation.rounds.opening import UpdatesNeeded, need_of
 from backend.federation.rounds.records import CheckIns
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.strategies.strategy import ChecksCohort
@@ -110,16 +110,16 @@ def test_page_says_how_many_devices_are_waiting() -> None:
 @pytest.mark.parametrize(
     ("name", "cohort", "minimum", "need"),
     [
-        ("small_ranker/exact/mean", 60, 10, Need(41)),
-        ("small_ranker/exact/mean", 60, 50, Need(50)),
-        ("small_ranker/exact/mean", 12, 10, Need(10)),
-        ("small_ranker/secure/median", 60, 10, Need(10, groups=2)),
-        ("small_ranker/secure/median", 60, 30, Need(41)),
-        ("small_ranker/local/mean", 60, 10, Need(10)),
+        ("small_ranker/exact/mean", 60, 10, UpdatesNeeded(41)),
+        ("small_ranker/exact/mean", 60, 50, UpdatesNeeded(50)),
+        ("small_ranker/exact/mean", 12, 10, UpdatesNeeded(10)),
+        ("small_ranker/secure/median", 60, 10, UpdatesNeeded(10, groups=2)),
+        ("small_ranker/secure/median", 60, 30, UpdatesNeeded(41)),
+        ("small_ranker/local/mean", 60, 10, UpdatesNeeded(10)),
     ],
 )
 def test_what_a_round_needs_follows_from_protection_and_minimum(
-    name: str, cohort: int, minimum: int, need: Need
+    name: str, cohort: int, minimum: int, need: UpdatesNeeded
 ) -> None:
     """Oracle: floor(2n/3) + 1 of Bonawitz et al. 2017, section 6, counted by hand."""
     assert need_of(COMPOSED[name], cohort, minimum) == need

@@ -1,15 +1,16 @@
-"""Finds the feeds behind what a person pastes: a feed's or a site's address, a host, a channel, a profile, r/name.
+"""Finds the feeds behind what a person pastes: a feed, a site, a host, a channel, a profile, @user@host or r/name.
 
 Only `discover` sends requests, through the download function that its caller passes.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from urllib.parse import parse_qs, urljoin, urlsplit, urlunsplit
+from urllib.parse import parse_qs, quote, urljoin, urlsplit, urlunsplit
 
 from backend.news.errors import FeedRefused, SourceError, SourceMalformed, SourceUnreachable
 from backend.news.feed_addresses import checked_url, completed
@@ -25,6 +26,10 @@ NEWEST_SHOWN = 3
 TITLE_CHARS = 120
 _SUBREDDIT = re.compile(r"^/?(r|u|user)/([\w+.-]+)/?$", re.IGNORECASE)
 _HANDLE = re.compile(r"^@?([\w.-]+)@([\w-]+(?:\.[\w-]+)+)$")
+_FEED_RELATION, _PROFILE_RELATION = (
+    "http://schemas.google.com/g/2010#updates-from",
+    "http://webfinger.net/rel/profile-page",
+)
 _GITHUB_PAGES = frozenset(
     {"about", "explore", "features", "login", "marketplace", "orgs", "search", "settings", "topics"}
 )
@@ -127,6 +132,28 @@ def _of_a_known_site(address: str) -> list[str]:
     return []
 
 
+def webfinger_address(pasted: str) -> str | None:
+    """Where the host of a pasted @user@host says where that account is (RFC 7033); None for anything else.
+
+    An account's host is often not the server of its posts: @ana@example.org may be at https://social.example.org/@ana.
+    """
+    named = _HANDLE.match(pasted.strip())
+    account = named and quote(f"acct:{named[1]}@{named[2]}", safe="")
+    return named and f"https://{named[2]}/.well-known/webfinger?resource={account}"
+
+
+def addresses_in_webfinger(answer: bytes) -> list[str]:
+    """The web addresses to try for an account, from a WebFinger answer: its feed, then those of its profile page."""
+    try:
+        links = json.loads(answer)["links"]
+        named = [(link.get("rel"), link["href"]) for link in links if isinstance(link.get("href"), str)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return []
+    feeds = [href for relation, href in named if relation == _FEED_RELATION]
+    profiles = [href for relation, href in named if relation == _PROFILE_RELATION]
+    return [address for href in (*feeds, *profiles) for address in guesses(href)]
+
+
 def _of_youtube(path: list[str], query: dict[str, list[str]]) -> list[str]:
     feed = "https://www.youtube.com/feeds/videos.xml"
     if query.get("list"):
@@ -175,7 +202,7 @@ class _Search:
 
     def run(self) -> list[DiscoveredFeed]:
         pages: list[Document] = []
-        for url in guesses(self._pasted):
+        for url in dict.fromkeys([*self._named_by_host(), *guesses(self._pasted)]):
             if any(page.location == url.replace("http://", "https://", 1) for page in pages):
                 continue  # already fetched over TLS
             answer = self._ask(url, titled=self._titled)
@@ -189,6 +216,16 @@ class _Search:
         if not pages and self._failure is not None:
             raise self._failure
         raise NoFeedFound(self._pasted)
+
+    def _named_by_host(self) -> list[str]:
+        """The addresses of a pasted account, as its host gives them; [] if it gives none."""
+        asked = webfinger_address(self._pasted)
+        if asked is None:
+            return []
+        try:
+            return addresses_in_webfinger(self._get(checked_url(asked)).data)
+        except (SourceUnreachable, FeedRefused, SourceMalformed):
+            return []  # the usual address may still exist
 
     def _named_by(self, page: Document) -> list[DiscoveredFeed]:
         links = page_links(page.data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -152,6 +153,43 @@ def test_link_in_the_text_is_used_if_the_head_has_none() -> None:
     page = '<html><body><a href="/about">About</a> <a href="/blog/rss.xml">RSS</a></body></html>'
     web = Web(**{"https://a.example/": page, "https://a.example/blog/rss.xml": rss("A")})
     assert web.found("https://a.example/") == ["https://a.example/blog/rss.xml"]
+
+
+@pytest.mark.parametrize(
+    ("links", "feed"),
+    [
+        (
+            [{"rel": "http://webfinger.net/rel/profile-page", "type": "text/html", "href": "https://s.example/@ana"}],
+            "https://s.example/@ana.rss",
+        ),
+        (
+            [
+                {"rel": "self", "type": "application/activity+json", "href": "https://s.example/users/ana"},
+                {
+                    "rel": "http://schemas.google.com/g/2010#updates-from",
+                    "href": "https://s.example/users/ana/feed.atom",
+                },
+                {"rel": "http://ostatus.org/schema/1.0/subscribe", "template": "https://s.example/f?uri={uri}"},
+            ],
+            "https://s.example/users/ana/feed.atom",
+        ),
+    ],
+    ids=["Mastodon", "Pleroma"],
+)
+@pytest.mark.parametrize("pasted", ["@ana@example.org", "ana@example.org"])
+def test_account_is_followed_where_its_hosts_webfinger_says(pasted: str, links: list[object], feed: str) -> None:
+    answer = json.dumps({"subject": "acct:ana@s.example", "aliases": [], "links": links})
+    asked = "https://example.org/.well-known/webfinger?resource=acct%3Aana%40example.org"
+    web = Web(**{asked: answer, "https://example.org/@ana.rss": rss("Another Ana"), feed: rss("Ana")})
+    assert web.found(pasted) == [feed]
+    assert web.asked == [asked, feed]
+
+
+@pytest.mark.parametrize("answer", ["", "<html>", "[]", "null", '{"links": null}', '{"links": [1, {"href": 2}, {}]}'])
+def test_account_without_a_usable_webfinger_answer_is_looked_for_at_its_host(answer: str) -> None:
+    asked = "https://example.org/.well-known/webfinger?resource=acct%3Aana%40example.org"
+    web = Web(**{asked: answer, "https://example.org/@ana.rss": rss("Ana")})
+    assert web.found("@ana@example.org") == ["https://example.org/@ana.rss"]
 
 
 def test_feed_behind_a_handle_is_named_after_its_channel() -> None:

@@ -101,9 +101,11 @@ class LanAccess:
         return _page(401)
 
     def sign_out(self) -> Response:
-        """Return an answer that ends this browser's session."""
+        """Return an answer that ends this browser's session and deletes its offline copy of the pages."""
         gone = f"{COOKIE}=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Strict"
-        return RedirectResponse(SIGN_IN, status_code=303, headers={"set-cookie": gone})
+        return RedirectResponse(
+            SIGN_IN, status_code=303, headers={"set-cookie": gone, "clear-site-data": '"cache", "storage"'}
+        )
 
     async def _sign_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

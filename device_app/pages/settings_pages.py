@@ -13,6 +13,7 @@ from device_app.errors import ExportRefused
 from device_app.pages.app_pages import APPS
 from device_app.pages.feed_management import MANAGE
 from device_app.pages.feed_management import WORDS as FEED_WORDS
+from device_app.pages.lan import THROUGH_LAN
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import BACK_CHARS, ERASE_PATH, WORDS, PageRenderer, section_name, see_other
 from device_app.privacy.settings import ModeName
@@ -78,7 +79,7 @@ def router(renderer: PageRenderer) -> APIRouter:
             ("/settings", "Settings", LEVEL_NAMES[level_of(view.own)] if reports else WORDS("settings_place")),
             ("/latency", "Speed", WORDS("speed_place")),
         )
-        return renderer.page(request, "you", privacy=view, places=places)
+        return renderer.page(request, "you", privacy=view, places=places, signed_in=THROUGH_LAN in request.scope)
 
     @routes.get("/settings", **page())
     def settings(request: Request, switches: Literal["open"] | None = None) -> Response:

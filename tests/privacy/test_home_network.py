@@ -97,9 +97,20 @@ def test_session_cookie_is_hidden_from_scripts_and_other_sites(served: Served) -
     assert flags[0].startswith(f"{COOKIE}=")
     assert {"Secure", "HttpOnly", "SameSite=Strict", "Path=/"} <= set(flags)
     assert not any(flag.startswith("Domain") for flag in flags)
+
+
+def test_button_signs_out_a_browser_of_the_home_network_only(served: Served) -> None:
+    button = '<form class="after" method="post" action="/sign-out">'
     phone = served.signed_in()
+    assert button in phone.get("/you").text
     gone = phone.post("/sign-out", headers=OURS)
-    assert "Max-Age=0" in gone.headers["set-cookie"]
+    assert (gone.status_code, gone.headers["location"]) == (303, "/sign-in")
+    assert gone.headers["clear-site-data"] == '"cache", "storage"', "its offline copy goes, too"
+    assert phone.get("/you").status_code == 401
+    here = TestClient(served.app, base_url=HOME, follow_redirects=False, headers=FOLLOWS_A_LINK)  # type: ignore[arg-type]
+    enter(here, served.app.state.page_key)  # type: ignore[attr-defined]
+    assert here.get("/you").status_code == 200
+    assert button not in here.get("/you").text
 
 
 def test_local_link_and_cookie_do_not_work_from_the_network(served: Served) -> None:

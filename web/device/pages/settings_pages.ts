@@ -78,7 +78,7 @@ export function settingsPages(renderer: PageRenderer): Route[] {
       ["/latency", "Speed", WORDS.say("speed_place")],
     ];
     const privacy = { today: todayView(stores, policy, ledger), settings: device.privacy.settings };
-    return renderer.page(call, "you", { privacy, places });
+    return renderer.page(call, "you", { privacy, places, signed_in: false });
   };
 
   const settings = (call: Parameters<Route["answer"]>[0], problem: string | null = null): PageAnswer => {

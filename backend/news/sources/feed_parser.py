@@ -1,25 +1,29 @@
-"""Runs feedparser in a separate process, with limits on its time, its memory and its output.
+"""Runs feedparser in a separate process for each document, with limits on its time, its memory and its output.
 
 feedparser's regular expressions take quadratic time on malformed input: 60 KB of nested tags keep it busy for minutes.
 nh3, which sanitises an entry's text, takes 2 s for 100 KB of nested lists, and four times as long for twice as much. No
 check in advance finds all such documents, so both run in a process that can be stopped.
 
 `parse` runs this file as a script, which imports nothing of Ownfeed except the files in `_HELPERS`,
-`backend.news.markup`, and the modules that it needs.
+`backend.news.markup`, the modules that it needs, and `backend.server.forked_scripts`.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from backend.server.forked_scripts import ForkedScript
 
 PARSE_CPU_SEC = 30
 """Processor time for one feed; one of 10,000 entries and 5.8 MB took 9 s."""
@@ -55,6 +59,13 @@ _HELPERS = [
 ]
 OUT_OF_MEMORY, ANSWER_TOO_LONG = 3, 4
 """Exit codes of the parsing process for limits that Python reports as an exception; 1 is a crash."""
+FORK = "--fork"
+"""As in `backend.server.forked_scripts`."""
+_EXAMPLE = (
+    b'<rss version="2.0"><channel><title>A</title><item><title>A &amp; B</title><link>https://a.example/1</link>'
+    b"<description>&lt;p>A&lt;/p></description><pubDate>Fri, 27 Nov 2026 10:00:00 GMT</pubDate></item></channel></rss>"
+)
+"""A feed that uses what most feeds use."""
 
 
 class FeedUnreadable(ValueError):
@@ -81,27 +92,14 @@ class ParsedFeed(NamedTuple):
 
 def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
     """Parse the feed in `data`, whose links are relative to `base`. Raises FeedUnreadable."""
-    from backend.server.child_processes import child_environment  # the script has no backend
-
     with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as answer:
         document.write(data)
         document.seek(0)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-I", str(Path(__file__)), content_type, base, *_HELPERS],
-                stdin=document,
-                stdout=answer,
-                stderr=subprocess.DEVNULL,
-                env=child_environment(),
-                timeout=PARSE_WALL_SEC,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise FeedUnreadable(f"takes longer than {PARSE_WALL_SEC} s to read") from None
+        code = _process().run([__file__, *_HELPERS], [content_type, base], document, answer, PARSE_WALL_SEC)
         answer.seek(0)
         said = answer.read(ANSWER_LIMIT_BYTES + 1)
-    if done.returncode != 0:
-        raise FeedUnreadable(_broken_off(done.returncode))
+    if code != 0:
+        raise FeedUnreadable(_broken_off(code))
     if len(said) > ANSWER_LIMIT_BYTES:
         raise FeedUnreadable(_broken_off(ANSWER_TOO_LONG))
     found = json.loads(said)
@@ -110,11 +108,22 @@ def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
     return ParsedFeed(**found)
 
 
+@cache
+def _process() -> ForkedScript:
+    from backend.server.forked_scripts import ForkedScript  # the script starts without the package
+
+    process = ForkedScript()
+    atexit.register(process.close)
+    return process
+
+
 def _broken_off(code: int) -> str:
     """Why the process ended without an answer; a negative code is the signal that ended it."""
     ended_by = signal.Signals(-code).name if code < 0 else ""
     if ended_by in ("SIGXCPU", "SIGKILL"):
         return f"can't be read within {PARSE_CPU_SEC} s of processor time"
+    if ended_by == "SIGALRM":
+        return f"takes longer than {PARSE_WALL_SEC} s to read"
     if code == OUT_OF_MEMORY:
         return f"can't be read within {PARSE_MEMORY_BYTES // 1024**2:,} MiB of memory"
     if code == ANSWER_TOO_LONG:
@@ -405,10 +414,23 @@ def _limit() -> None:
 
 
 def _main() -> None:
-    _limit()
     sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
+    if sys.argv[1] != FORK:
+        *paths, content_type, base = sys.argv[1:]
+        _answer(content_type, base, [_helper(path) for path in paths])
+        return
+    from backend.server.forked_scripts import serve_forks
+
+    helpers = [_helper(path) for path in sys.argv[3:]]
+    _read(_EXAMPLE, "", "", *helpers)  # imports what a feed needs
+    serve_forks(int(sys.argv[2]), lambda arguments: _answer(arguments[0], arguments[1], helpers))
+
+
+def _answer(content_type: str, base: str, helpers: list[ModuleType]) -> None:
+    """Read standard input within the limits, and write the answer to standard output."""
+    _limit()
     try:
-        found = _read(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2], *map(_helper, sys.argv[3:]))
+        found = _read(sys.stdin.buffer.read(), content_type, base, *helpers)
     except FeedUnreadable as refused:
         found = {"refused": str(refused)}
     except MemoryError:

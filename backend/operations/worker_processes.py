@@ -6,6 +6,7 @@ lists what each keeps to itself.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -43,14 +44,13 @@ def serve_backend(settings: BackendSettings, workers: int | None, steps: Steps) 
         sys.stderr.write(f"ownfeed: {not_held(settings)}\n")
         serve_by_workers(settings, workers)
         return
-    from backend.app import create_app
     from backend.setup.first_start import make_servable
 
     if settings.own_feeds_token_file is None:
         make_servable(settings, steps)  # else it is prepared while the server serves: `backend.setup.first_release`
     check_port(settings.host, settings.port)
     sys.stderr.write(f"ownfeed: {not_held(settings)}\n")
-    serve_until_stopped(create_app(settings), settings)
+    serve_until_stopped(_built(settings), settings)
 
 
 def worker_app(settings_json: str) -> ASGIApp:
@@ -58,13 +58,29 @@ def worker_app(settings_json: str) -> ASGIApp:
 
     Ends the process, and with it the server, if it can't be built.
     """
-    from backend.app import create_app
-
     try:
-        return create_app(BackendSettings.model_validate_json(settings_json))
+        return _built(BackendSettings.model_validate_json(settings_json))
     except (OwnfeedError, OSError) as refused:
         sys.stderr.write(f"ownfeed: {refused}\n")
         sys.exit(STARTUP_FAILURE)
+
+
+def _built(settings: BackendSettings) -> ASGIApp:
+    """The application, with everything loaded so far excluded from garbage collection.
+
+    It stays until the end. With 50,000 articles the collector took 0.2 s to go through it, again and again, and no
+    request was answered meanwhile.
+    """
+    from backend.app import create_app
+
+    gc.disable()
+    try:
+        app = create_app(settings)
+    finally:
+        gc.enable()
+    gc.collect()
+    gc.freeze()
+    return app
 
 
 def serve_by_workers(settings: BackendSettings, workers: int, application: Application = worker_app) -> None:

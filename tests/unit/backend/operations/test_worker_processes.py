@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -47,6 +48,27 @@ def test_worker_that_cannot_start_reports_why_in_one_line(
         worker_app(load_settings(data_dir=tmp_path).model_dump_json())
     assert ended.value.code == STARTUP_FAILURE
     assert capsys.readouterr().err == "ownfeed: The database isn't there.\n"
+
+
+def test_collector_leaves_out_what_was_loaded_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oracle: the interpreter's own lists of the objects that its collector looks at."""
+
+    class App:
+        pass
+
+    def create(_: object) -> App:
+        assert not gc.isenabled()
+        return App()
+
+    monkeypatch.setattr("backend.app.create_app", create)
+    try:
+        app = worker_app(load_settings(data_dir=tmp_path).model_dump_json())
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > 0
+        assert not any(each is app for each in gc.get_objects())
+    finally:
+        gc.unfreeze()
+    assert any(each is app for each in gc.get_objects())
 
 
 ENDS = {signal.SIGHUP: 128 + signal.SIGHUP, signal.SIGINT: 0, signal.SIGTERM: -signal.SIGTERM}

@@ -124,7 +124,9 @@ def machine() -> str:
 
 def writer(name: str) -> str:
     """Return the shortest command that writes this record."""
-    return f"ownfeed bench {name.removeprefix('bench-')}" if name.startswith("bench-") else f"ownfeed evaluate {name}"
+    if name.startswith("bench-"):
+        return f"ownfeed bench {name.removeprefix('bench-')}"
+    return f"ownfeed evaluate {name.replace('-figures', ' --figures')}"
 
 
 def write(name: str, record: Record, folder: Path | None = None) -> Path:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import typer
 
-from experiments.commands.studies import DATA, AsJson, Data, KeptOption, Recorded, Trainings, evaluate
+from experiments.commands.studies import (
+    DATA,
+    AsJson,
+    Data,
+    Figures,
+    KeptOption,
+    Recorded,
+    Smoke,
+    Trainings,
+    evaluate,
+    only_figures,
+)
 
 Engine = Literal["here", "ray"]
 
@@ -112,6 +124,42 @@ def evaluate_uni_fedrec(
     evaluate(context, study, as_json=as_json, record=record, out=out, processes=processes)
 
 
+@evaluate_app.command("efficient-fedrec")
+def evaluate_efficient_fedrec(
+    context: typer.Context,
+    data: Data = DATA,
+    groups: Annotated[int, typer.Option(min=1, help="Random groups of each size.")] = 200,
+    out: KeptOption = None,
+    record: Recorded = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reproduce how many news a group of Efficient-FedRec's readers asks for together, by its size."""
+    from experiments.papers.efficient_fedrec.study import UnionStudy
+
+    evaluate(context, lambda: UnionStudy(data, groups), as_json=as_json, record=record, out=out)
+
+
+@evaluate_app.command("fednewsrec")
+def evaluate_fednewsrec(
+    context: typer.Context,
+    data: Data = DATA,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each point, with different seeds.")] = 2,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 40,
+    smoke: Smoke = False,
+    processes: Trainings = 1,
+    out: KeptOption = None,
+    record: Recorded = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reproduce FedNewsRec's figures: number of users, noise, convergence, and the parts of the user model."""
+    from experiments.papers.fednewsrec.study import SMOKE, FedNewsRecSizes, FedNewsRecStudy
+
+    sizes = SMOKE if smoke else FedNewsRecSizes(rounds, seeds)
+    evaluate(
+        context, lambda: FedNewsRecStudy(data, sizes), as_json=as_json, record=record, out=out, processes=processes
+    )
+
+
 @evaluate_app.command("reports")
 def evaluate_reports(
     context: typer.Context,
@@ -209,17 +257,22 @@ def evaluate_finding(
     tune: Annotated[
         bool, typer.Option("--tune", help="Search the hyper-parameters on the validation impressions.")
     ] = False,
+    figures: Figures = False,
+    smoke: Smoke = False,
     processes: Trainings = 1,
     out: KeptOption = None,
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare FINDING's group models with vanilla federated learning and other baselines."""
+    from experiments.papers.finding.figures import SMOKE, FindingFigures
     from experiments.papers.finding.study import FindingComparison, FindingStudy, FindingTuning, methods_by_base
     from experiments.papers.finding.training import FindingSizes
 
     def study() -> FindingStudy:
         named = methods_by_base(models or ["small"], methods or [])
+        if only_figures(figures, smoke):
+            return FindingFigures(data, {}, SMOKE if smoke else FindingSizes(rounds, cohort), 1 if smoke else seeds)
         sizes = FindingSizes(rounds=rounds, cohort=cohort)
         return FindingTuning(data, named, sizes) if tune else FindingComparison(data, named, sizes, seeds)
 
@@ -236,6 +289,8 @@ def evaluate_fl_mv_dssm(
     ] = None,
     builds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each system, each on its own split.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Federated rounds of 100 users.")] = 100,
+    figures: Figures = False,
+    smoke: Smoke = False,
     validate: Annotated[bool, typer.Option("--validate", help="Evaluate on part of the training data.")] = False,
     gamma: Annotated[float | None, typer.Option(help="Sharpness of the softmax.")] = None,
     negatives: Annotated[int | None, typer.Option(help="Unseen films in each pass.")] = None,
@@ -246,6 +301,7 @@ def evaluate_fl_mv_dssm(
     as_json: AsJson = False,
 ) -> None:
     """Compare FL-MV-DSSM with its baselines and the paper's figures on MovieLens-100K, warm and cold."""
+    from experiments.papers.fl_mv_dssm.figures import MovieLensFigure
     from experiments.papers.fl_mv_dssm.rounds import Choices
     from experiments.papers.fl_mv_dssm.study import MovieLensStudy, wanted
     from experiments.papers.fl_mv_dssm.training import MovieLensSettings
@@ -253,9 +309,16 @@ def evaluate_fl_mv_dssm(
     given: dict[str, Any] = {"gamma": gamma, "negatives": negatives, "server_rate": server_rate}
     choices = Choices(rounds, **{name: value for name, value in given.items() if value is not None})
     sizes = MovieLensSettings(rounds, validate)
+
+    def study() -> MovieLensFigure | MovieLensStudy:
+        if only_figures(figures, smoke):
+            small = replace(choices, rounds=2, cohort=5)
+            return MovieLensFigure(data, 1 if smoke else builds, small if smoke else choices)
+        return MovieLensStudy(data, wanted(systems or []), builds, sizes, choices)
+
     evaluate(
         context,
-        lambda: MovieLensStudy(data, wanted(systems or []), builds, sizes, choices),
+        study,
         as_json=as_json,
         record=record,
         out=out,

@@ -22,6 +22,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON o
 Data = Annotated[Path, typer.Option(help="Folder of the research data.", envvar="OWNFEED_DATA")]
 Trainings = Annotated[int, typer.Option(min=1, help="Trainings that run at the same time.")]
 KeptOption = Annotated[Path | None, typer.Option(help="JSON file of results; trainings in it are not repeated.")]
+Figures = Annotated[bool, typer.Option("--figures", help="The paper's figures instead of its tables.")]
+Smoke = Annotated[bool, typer.Option("--smoke", help="The figures of two small rounds, as a test.")]
 Recorded = Annotated[bool, typer.Option("--record", help="Write the tables to experiments/results, for the documents.")]
 OF_THIS_MACHINE = {"data", "out", "processes", "engine", "cluster", "as_json", "record"}
 """Options that do not change the results."""
@@ -54,8 +56,15 @@ def evaluate(
     with refusals():
         tables = conduct(make(), console=says, out=out, processes=processes)
     if record:
-        keep(str(context.info_name), tables, called(context))
+        keep(f"{context.info_name}{'-figures' * bool(context.params.get('figures'))}", tables, called(context))
     show(tables, as_json)
+
+
+def only_figures(figures: bool, smoke: bool) -> bool:
+    """Return whether figures are asked for. Raises ValueError for --smoke without them."""
+    if smoke and not figures:
+        raise ValueError("smoke: only with --figures")
+    return figures
 
 
 def keep(name: str, tables: Sequence[Table], command: str) -> None:

@@ -111,7 +111,8 @@ def test_command_line_has_exactly_the_listed_commands() -> None:
         ("evaluate",), ("evaluate", "ranking"), ("evaluate", "popularity"), ("evaluate", "finding"),
         ("evaluate", "fl-mv-dssm"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
         ("evaluate", "sections"), ("evaluate", "basis"), ("evaluate", "real-clicks"),
-        ("evaluate", "reports"), ("evaluate", "uni-fedrec"),
+        ("evaluate", "reports"), ("evaluate", "uni-fedrec"), ("evaluate", "fednewsrec"),
+        ("evaluate", "efficient-fedrec"),
     }  # fmt: skip
 
 
@@ -191,8 +192,10 @@ def test_every_reproduced_result_has_a_command_and_a_document() -> None:
         assert ("command" in row) == ("where" in row) == (row["state"] != "no"), row
         assert row["state"] == "yes" or row["note"], "says why"
         if "command" in row:
-            _, *words = row["command"].split()
-            assert tuple(words) in COMMANDS or tuple(words[:1]) == ("bench",), row
+            words = tuple(row["command"].split()[1:])
+            command = COMMANDS[words[:1] if words[0] == "bench" else words[:2]]
+            given = {word for word in words if word.startswith("-")}
+            assert given <= {name for option in command.params for name in option.opts}, row
             assert (ROOT / "experiments" / row["where"]).is_file(), row
     assert len({(row["paper"], row["result"]) for row in rows}) == len(rows)
     assert {row["paper"] for row in rows} == {"Uni-FedRec", "Efficient-FedRec", "FedNewsRec", "FINDING", "FL-MV-DSSM"}

@@ -59,6 +59,11 @@ def command_of(words: list[str]) -> tuple[str, Any]:
     return called, found
 
 
+def written_by(called: str, words: list[str]) -> str:
+    """Return the name of the record that a command with these arguments writes."""
+    return f"bench-{words[0]}" if called == "bench" else called + "-figures" * ("--figures" in words)
+
+
 def refusal(stem: str, folder: Path) -> str | None:
     """Return why a record can't have been written by the command that it names; None if it can."""
     found = read(stem, folder)
@@ -69,7 +74,7 @@ def refusal(stem: str, folder: Path) -> str | None:
         called, command = command_of(words)
     except (KeyError, IndexError):
         return f"command: {found.command!r} is none"
-    if program != "ownfeed" or stem != (f"bench-{words[0]}" if called == "bench" else called):
+    if program != "ownfeed" or stem != written_by(called, words):
         return f"command: {found.command!r} does not write {stem}.json"
     options = {option for parameter in command.params for option in parameter.opts}
     if {word for word in words if word.startswith("-")} - options:
@@ -172,7 +177,7 @@ def test_every_record_appears_in_a_document() -> None:
     for record in shown | summarised:
         words = shlex.split(records.writer(record))[1:]
         called, _ = command_of(words)
-        assert record == (f"bench-{words[0]}" if called == "bench" else called)
+        assert record == written_by(called, words)
         assert called != "bench" or words[0] in BENCHES
 
 

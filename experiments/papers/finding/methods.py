@@ -110,8 +110,8 @@ def _finding_he(at: Setting, base: BaseRanker, values: Values) -> Method:
 
 
 def _personalisation(values: Values) -> Personalisation:
-    """APART with one alpha: lambda = 1, groups mix by equation 8 alone."""
-    return Constant(1.0) if values["alpha"] == APART else TimeAndLayer(values["alpha"], values["beta"])
+    """alpha APART is g(t) = 1; with beta 0 then lambda = 1, and groups mix by equation 8 alone."""
+    return Constant(values["constant"]) if "constant" in values else TimeAndLayer(values["alpha"], values["beta"])
 
 
 def _vanilla(at: Setting, base: BaseRanker, values: Values) -> Method:

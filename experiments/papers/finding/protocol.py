@@ -64,6 +64,11 @@ class Protocol:
     validation: Judged
     test: Judged
 
+    @property
+    def both(self) -> Judged:
+        """The validation impressions, then the test impressions."""
+        return _joined(self.validation, self.test)
+
 
 def split(mind: Mind) -> Protocol:
     """Split a dataset. Raises ValueError if no training data is left."""

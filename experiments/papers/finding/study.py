@@ -87,7 +87,8 @@ class FindingStudy(Study[Job, Result]):
     def rows(self, job: Job, run: Result) -> list[dict[str, Any]]:
         """Return one row, with the metrics of every impression."""
         figures = {"metrics": run.metrics.tolist(), "known": run.known.tolist()}
-        return [{**asdict(job), **figures, "seconds": run.seconds, "models": run.models, "note": run.note}]
+        rest = {"seconds": run.seconds, "models": run.models, "note": run.note, "moves": run.moves}
+        return [{**asdict(job), **figures, **rest}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, Result]:
         """Return one result for each row."""
@@ -99,6 +100,7 @@ class FindingStudy(Study[Job, Result]):
                 row["seconds"],
                 row["models"],
                 row["note"],
+                tuple(row.get("moves", ())),
             )
             for row in rows
         ]

@@ -67,7 +67,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Result:
-    """metrics [impressions, 4] in the order of METRICS; known: which are of known readers; note: for the table."""
+    """metrics [impressions, 4] in the order of METRICS; known: which are of known readers; note: for the table.
+
+    moves: how many readers changed their group at each clustering.
+    """
 
     job: Job
     metrics: Metrics
@@ -75,6 +78,7 @@ class Result:
     seconds: float
     models: int
     note: str = ""
+    moves: tuple[int, ...] = ()
 
     def auc(self, rows: NDArray[np.bool_] | None = None) -> float:
         """The mean AUC over all or some impressions."""
@@ -100,18 +104,18 @@ class FindingTrainer:
         library = self._work.library(study_model)
         model = study_model.model(job.seed)
         judged: Judged = getattr(self.protocol, part)
-        known, cold, note = (self._central if job.method == CENTRAL else self._federated)(
+        known, cold, note, moves = (self._central if job.method == CENTRAL else self._federated)(
             job, base, study_model, model, library, judged
         )
         metrics = np.zeros((len(judged.readers), len(METRICS)))
         metrics[judged.known] = _metrics(judged, judged.known, known, model, library)
         metrics[~judged.known] = _metrics(judged, ~judged.known, cold, model, library)
         used = len({*known.which.tolist()}) if len(known.models) > 1 else 1
-        return Result(job, metrics, judged.known, time.perf_counter() - began, used, note)
+        return Result(job, metrics, judged.known, time.perf_counter() - began, used, note, moves)
 
     def _federated(
         self, job: Job, base: BaseRanker, study_model: StudyModel, model: nn.Module, library: Library, judged: Judged
-    ) -> tuple[ModelChoice, ModelChoice, str]:
+    ) -> tuple[ModelChoice, ModelChoice, str, tuple[int, ...]]:
         parts, sizes = self.protocol, self.sizes
         task = FullGradientTask(NEGATIVES, sizes.samples_limit, ())
         device = make_device(parts.samples, library, self._graph(study_model, model), (), job.seed, task)
@@ -135,11 +139,11 @@ class FindingTrainer:
         clicks = judged.impressions.histories.last(CLICKS, padding=library.padding)
         known = method.known(judged.readers[judged.known])
         cold = method.cold(vectors_of(model, library, clicks[~judged.known]))
-        return known, cold, str(getattr(method, "cost", ""))
+        return known, cold, str(getattr(method, "cost", "")), getattr(method, "moves", ())
 
     def _central(
         self, job: Job, base: BaseRanker, study_model: StudyModel, model: nn.Module, library: Library, judged: Judged
-    ) -> tuple[ModelChoice, ModelChoice, str]:
+    ) -> tuple[ModelChoice, ModelChoice, str, tuple[int, ...]]:
         trained = train_centrally(
             OnnxGradients(self._graph(study_model, model)),
             self.protocol.samples,
@@ -156,6 +160,7 @@ class FindingTrainer:
             ModelChoice.one(trained.weights, known),
             ModelChoice.one(trained.weights, len(judged.readers) - known),
             "",
+            (),
         )
 
     def _graph(self, study_model: StudyModel, model: nn.Module) -> bytes:

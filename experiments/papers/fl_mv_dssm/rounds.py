@@ -10,7 +10,7 @@ and makes an Adam step. User towers go the same way, or stay on the device (SEMI
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -144,8 +144,18 @@ def first_towers(system: ViewSystem, features: Features, seed: int) -> Towers:
     return Towers(_drawn(features.films.features, (seed, 0)), users, system.personal)
 
 
-def train(system: ViewSystem, features: Features, split: MovieLensSplit, choices: Choices, seed: int) -> Towers:
-    """Run all rounds. Only users of `split.trained` ever take part."""
+def train(
+    system: ViewSystem,
+    features: Features,
+    split: MovieLensSplit,
+    choices: Choices,
+    seed: int,
+    after_round: Callable[[int, Towers], None] = lambda done, towers: None,
+) -> Towers:
+    """Run all rounds. Only users of `split.trained` ever take part.
+
+    after_round: called with the number of finished rounds and the towers.
+    """
     towers = first_towers(system, features, seed)
     draw = passes(Films.of(split.train, split.catalogue), choices.negatives, choices.batches)
     servers = {name: Carried(_adam(choices, 0)) for name in ("item", *system.views)}
@@ -161,6 +171,7 @@ def train(system: ViewSystem, features: Features, split: MovieLensSplit, choices
             server.optimizer = _adam(choices, round_number)
         users = {view: _users_after(towers, view, cohort, moved[view], servers[view]) for view in system.views}
         towers = Towers(_stepped(servers["item"], towers.item, gradient), users, system.personal)
+        after_round(round_number + 1, towers)
     return towers
 
 

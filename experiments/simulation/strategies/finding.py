@@ -70,6 +70,8 @@ class Finding:
         self.clusters = clustering(vectors_at(weights))
         self.clustered_under: Weights = weights
         """w_g when the centroids were found: a new reader's vector must be computed with it."""
+        self.moves: tuple[int, ...] = ()
+        """How many readers changed their group at each clustering after the first (figure 6)."""
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """Interpolate, step, and cluster again every T rounds."""
@@ -113,4 +115,6 @@ class Finding:
         self.clustered_under = self.models.shared.weights
         found = self._clustering(self._vectors_at(self.clustered_under))
         self.clusters = renamed(found, kept_names(transitions(old, found.labels, groups, groups)))
-        self.models = self.models.reinitialised(transitions(old, self.clusters.labels, groups, groups))
+        flows = transitions(old, self.clusters.labels, groups, groups)
+        self.moves += (int(flows.sum() - flows.trace()),)
+        self.models = self.models.reinitialised(flows)

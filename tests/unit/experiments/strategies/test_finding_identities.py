@@ -251,3 +251,15 @@ def test_new_reader_is_assigned_under_the_clusterings_model() -> None:
     assert far(run.clustered_under, run.models.shared.weights)
     # The same readers as in training, so the same groups as the clustering gave them.
     np.testing.assert_array_equal(chosen.which, run.clusters.labels)
+
+
+def test_moves_equal_a_direct_count_of_readers_with_another_label() -> None:
+    grouped, counted = finding(TimeAndLayer(1.02), every=5), []
+    for number in range(ROUNDS):
+        before = grouped.clusters.labels.tolist()
+        grouped.run_round(number, cohort(number))
+        if (number + 1) % 5 == 0:
+            counted.append(sum(old != new for old, new in zip(before, grouped.clusters.labels.tolist(), strict=True)))
+    assert grouped.moves == tuple(counted)
+    assert len(counted) == ROUNDS // 5
+    assert any(counted)

@@ -1,0 +1,267 @@
+"""`ownfeed evaluate fednewsrec`: figures 4 to 7 of FedNewsRec, for its user model on frozen news vectors.
+
+Trained as the paper does, but for the sizes: each device clips its gradient by delta and adds Laplace noise of scale
+lambda (eqs. 4 and 5), and the server takes SGD steps of .5 along the mean (eq. 7), in which devices count alike, as in
+the product's `fednewsrec_user`. The figures share one training with all users and both parts at the paper's values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from backend.federation.optimizers import Carried, Sgd
+from backend.federation.strategies.fedavg import FedAvg
+from device_app.training.gradients import OnnxGradients
+from device_app.training.tasks.full_gradient import FullGradientTask
+from experiments.datasets.mind import FOLDER, load_mind
+from experiments.datasets.samples import TrainingSamples, training_samples
+from experiments.datasets.titles import product_vectors, title_vectors
+from experiments.papers.finding.protocol import judgeable, rows_of
+from experiments.ranking.evaluation import model_scores
+from experiments.records import Cell, Table
+from experiments.simulation.clients import OneProcess, SimulatedDevice, gradient_graph, in_clear, ranker_inputs
+from experiments.simulation.protections import ElementwiseLaplace
+from experiments.simulation.readers import Library, SimulatedReader
+from experiments.simulation.rounds import Rounds, simulate
+from experiments.study import Study
+from exporters.signature import parameters
+from models.builders.user import fednewsrec
+from models.metrics import auc, ndcg
+from models.shapes import NEGATIVES
+from models.user.papers import FedNewsRecUser
+from protocol.protections import LocalLaplace
+
+HEADS, HEAD_DIM, ATTENTION_DIM, SAMPLES = 8, 8, 64, 32
+RATE, CLIP, NOISE = 0.5, 0.005, 0.015
+"""eta, delta and lambda, section 4.1."""
+BOTH, LONG, SHORT = (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)
+PARTS = {BOTH: "long and short term", LONG: "without short term", SHORT: "without long term"}
+Floats = NDArray[np.float64]
+Vectors = NDArray[np.float32]
+
+
+class PartialUser(FedNewsRecUser):
+    """FedNewsRec's user model with one of its two vectors left out. parts: 1 for each that stays, long term first."""
+
+    parts: tuple[float, float] = BOTH
+
+    def fuse(self, long: Tensor, short: Tensor, present: Tensor) -> Tensor:
+        """Fuse what stays: a missing vector has weight 0."""
+        clicked = present.amax(dim=-1, keepdim=True)
+        return super().fuse(long, short, torch.cat([part * clicked for part in self.parts], dim=-1))
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training. share: r, of all readers; users: how many readers may take part, None for all."""
+
+    seed: int
+    users: int | None = None
+    noise: float = NOISE
+    clip: float = CLIP
+    share: float = 0.01
+    parts: tuple[float, float] = BOTH
+
+
+@dataclass(frozen=True)
+class FedNewsRecSizes:
+    """rounds: of every training. measured: how often on the way. users: most readers, None for all."""
+
+    rounds: int = 40
+    seeds: int = 2
+    measured: int = 4
+    users: tuple[int, ...] = (50, 500)
+    noises: tuple[float, ...] = (0.0, 0.05, 0.15)
+    clips: tuple[float, ...] = (0.001, 0.02)
+    shares: tuple[float, ...] = (0.005, 0.02)
+
+
+SMOKE = FedNewsRecSizes(2, 1, 1, (50,), (0.05,), (0.001,), (0.005,))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Measured after these rounds: AUC and nDCG@10; aucs: of every impression at the end."""
+
+    rounds: tuple[int, ...]
+    figures: tuple[tuple[float, float], ...]
+    aucs: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FedNewsRecStudy(Study[Training, Curve]):
+    """One training for each point of a figure and each seed."""
+
+    data: Path
+    sizes: FedNewsRecSizes = field(default_factory=FedNewsRecSizes)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of weights, cohorts, samples and noise."""
+        return tuple(range(self.sizes.seeds))
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Rounds and measurements of every training."""
+        return {"rounds": self.sizes.rounds, "measured": self.sizes.measured}
+
+    @property
+    def jobs(self) -> Sequence[Training]:
+        """The trainings, seed by seed."""
+        return [replace(each, seed=seed) for seed in self.seeds for each in dict.fromkeys(self._points)]
+
+    @property
+    def _points(self) -> list[Training]:
+        whole, sizes = Training(0), self.sizes
+        return [
+            *(replace(whole, users=users) for users in (*sizes.users, None)),
+            *(replace(whole, noise=noise) for noise in sizes.noises),
+            *(replace(whole, clip=clip) for clip in sizes.clips),
+            *(replace(whole, share=share) for share in sizes.shares),
+            *(replace(whole, parts=parts) for parts in PARTS),
+        ]
+
+    def prepare(self) -> None:
+        """Read the data."""
+        self.samples  # noqa: B018 - what it raises, it raises now
+
+    @cached_property
+    def _mind(self) -> Any:
+        return load_mind(self.data / FOLDER)
+
+    @cached_property
+    def samples(self) -> TrainingSamples:
+        """The readers' samples."""
+        return training_samples(self._mind.train, len(self._mind.news))
+
+    @cached_property
+    def library(self) -> Library:
+        """News vectors [n + 1, 64]."""
+        return Library.of(product_vectors(title_vectors(self._mind.news.titles), HEADS * HEAD_DIM))
+
+    def run(self, job: Training) -> Curve:
+        """Train, and measure on dev on the way."""
+        sizes, everyone = self.sizes, self.samples.readers
+        model = user_model(job.parts, job.seed)
+        users = min(job.users or everyone, everyone)
+        chosen = np.random.default_rng((job.seed, everyone)).permutation(everyone)[:users]
+        device = SimulatedDevice(
+            FullGradientTask(NEGATIVES, SAMPLES, ()),
+            OnnxGradients(graph_of(job.parts)),
+            lambda reader: SimulatedReader(self.samples, int(chosen[reader]), self.library),
+            job.seed,
+            ElementwiseLaplace(LocalLaplace(clip=job.clip, scale=job.noise)) if job.noise else in_clear,
+        )
+        plan = Rounds(sizes.rounds, min(users, round(job.share * everyone)), users, job.seed)
+        start = {name: value.numpy().copy() for name, value in parameters(model).items()}
+        found: dict[int, Floats] = {0: self._measured(model, start)}
+
+        def measure(done: int, weights: Mapping[str, Vectors]) -> None:
+            if done % max(1, sizes.rounds // sizes.measured) == 0:
+                found[done] = self._measured(model, weights)
+
+        simulate(OneProcess(device), start, plan, FedAvg(), Carried(Sgd(RATE)), after_round=measure)
+        means = [each.mean(axis=0).tolist() for each in found.values()]
+        return Curve(tuple(found), tuple((a, b) for a, b in means), tuple(found[max(found)][:, 0].tolist()))
+
+    @cached_property
+    def _judged(self) -> Any:
+        return rows_of(self._mind.dev, judgeable(self._mind.dev))
+
+    def _measured(self, model: PartialUser, weights: Mapping[str, Vectors]) -> Floats:
+        """AUC and nDCG@10 [impressions, 2]."""
+        scores = model_scores(self._judged, model, weights, self.library)
+        parts = [slice(*each) for each in pairwise(self._judged.candidates.offsets)]
+        labels = self._judged.clicked
+        return np.array([(auc(labels[part], scores[part]), ndcg(labels[part], scores[part], 10)) for part in parts])
+
+    def line(self, job: Training, run: Curve) -> str:
+        """AUC before and after."""
+        return f"{job}: AUC {run.figures[0][0]:.4f} -> {run.figures[-1][0]:.4f}"
+
+    def rows(self, job: Training, run: Curve) -> list[dict[str, Any]]:
+        """One row."""
+        return [{"job": asdict(job), **asdict(run)}]
+
+    def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Training, Curve]:
+        """The curves of stored rows."""
+        return {
+            Training(**{**row["job"], "parts": tuple(row["job"]["parts"])}): Curve(
+                tuple(row["rounds"]), tuple((a, b) for a, b in row["figures"]), tuple(row["aucs"])
+            )
+            for row in rows
+        }
+
+    def tables(self, runs: Mapping[Training, Curve]) -> list[Table]:
+        """Figures 4 to 7."""
+        sizes, whole, everyone = self.sizes, Training(0), self.samples.readers
+
+        def row(*named: Cell, job: Training) -> tuple[Cell, ...]:
+            pairs = [(runs[replace(job, seed=seed)], runs[replace(whole, seed=seed)]) for seed in self.seeds]
+            return (*named, *compared([mine for mine, _ in pairs], [its for _, its in pairs]))
+
+        users = [row(each or everyone, job=replace(whole, users=each)) for each in (*sizes.users, None)]
+        pairs = [*((each, CLIP) for each in sorted({*sizes.noises, NOISE})), *((NOISE, each) for each in sizes.clips)]
+        noise = [
+            row(noise, clip if noise else None, round(2 * clip / noise, 3) if noise else None,
+                job=replace(whole, noise=noise, clip=clip))
+            for noise, clip in pairs
+        ]  # fmt: skip
+        curves: list[tuple[Cell, ...]] = []
+        for share in sorted({*sizes.shares, whole.share}):
+            found = [runs[Training(seed, share=share)] for seed in self.seeds]
+            aucs = np.mean([[figures[0] for figures in each.figures] for each in found], axis=0)
+            curves.append((f"{100 * share:g} %", *(f"{each:.4f}" for each in aucs)))
+        parts = [row(name, job=replace(whole, parts=each)) for each, name in PARTS.items()]
+        least = runs[whole]
+        columns = ("AUC", "nDCG@10", "AUC - all, both, paper's values", "impressions needed")
+        notes = (
+            f"User model of {HEADS * HEAD_DIM} numbers from a random start; {sizes.rounds} rounds of "
+            f"{100 * whole.share:g} % of {everyone:,} readers, {sizes.seeds} seeds; "
+            f"{len(least.aucs)} dev impressions. Differences are paired by impression, +- one standard error; needed "
+            "are as many impressions as make the difference two of them.",
+        )
+        return [
+            Table("Number of users (Figure 4)", ("users", *columns), users, notes),
+            Table("lambda and delta (Figure 5)", ("lambda", "delta", "2 delta / lambda", *columns), noise),
+            Table("AUC by round and r (Figure 6)", ("r", *(f"round {each}" for each in least.rounds)), curves),
+            Table("Long and short term (Figure 7)", ("user model", *columns), parts),
+        ]
+
+
+def user_model(parts: tuple[float, float], seed: int) -> PartialUser:
+    """The user model from a random start."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = fednewsrec(heads=HEADS, head_dim=HEAD_DIM, attention_dim=ATTENTION_DIM)
+        made = PartialUser(model.attention, model.pooling, model.gru, model.fusion)
+    made.parts = parts
+    return made
+
+
+@cache
+def graph_of(parts: tuple[float, float]) -> bytes:
+    """The gradient graph, which is the same for all weights."""
+    model = user_model(parts, 0)
+    return gradient_graph(model, ranker_inputs(model.dim))
+
+
+def compared(runs: Sequence[Curve], against: Sequence[Curve]) -> tuple[Cell, ...]:
+    """AUC, nDCG@10, and the difference in AUC from other runs of the same seeds, paired by impression."""
+    means = np.mean([each.figures[-1] for each in runs], axis=0)
+    gains = np.mean([each.aucs for each in runs], axis=0) - np.mean([each.aucs for each in against], axis=0)
+    if not gains.any():
+        return (*(f"{each:.4f}" for each in means), None, None)
+    error = gains.std(ddof=1) / np.sqrt(len(gains))
+    needed = round(float((2 * error / gains.mean()) ** 2 * len(gains)))
+    return (*(f"{each:.4f}" for each in means), f"{gains.mean():+.4f} +- {error:.4f}", needed)

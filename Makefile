@@ -98,4 +98,4 @@ sbom: setup-dev ## write the bills of materials of what is installed, and of the
 	@echo "var/sbom/python.json and var/sbom/browser.json are written"
 
 clean: ## remove the environment and caches; the demo's data in var/ stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache web/node_modules web/static/device
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .graphs_cache .import_linter_cache web/node_modules web/static/device

@@ -30,7 +30,6 @@ from protocol.tensors import pack
 from tests.conformance.node_end import ask_node
 from tests.doubles.fixed_samples import FixedSamples
 from tests.doubles.graphs import shared_graphs
-from tests.doubles.small_world import shared_cache
 
 GROUPS = COMPOSED["groups/secure/median"]
 
@@ -42,13 +41,13 @@ Rows = NDArray[np.float32]
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[ExportedModel, dict[str, Rows]]:
+def exported() -> tuple[ExportedModel, dict[str, Rows]]:
     """FINDING's ranker, and a batch of three samples."""
     name = str(GROUPS.architecture)
     kind = architectures()[name]
     model = kind.build()
     specs = kind.graphs(model)
-    made = export_once(name, kind.kind, model, specs, shared_graphs(shared_cache(tmp_path_factory)))
+    made = export_once(name, kind.kind, model, specs, shared_graphs())
     gradient = next(each for each in specs if each.purpose == "gradient")
     drawn = draw_inputs(gradient, (FULL, SOME, ONE), torch.Generator().manual_seed(3))
     return made, {name: np.ascontiguousarray(value.numpy(), dtype=np.float32) for name, value in drawn.items()}

@@ -50,7 +50,7 @@ from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
 from tests.doubles.secure_cohort import Wire
 from tests.doubles.simulated_reader import PlantedReader, simulated_reader
-from tests.doubles.small_world import serve_app, shared_cache
+from tests.doubles.small_world import serve_app
 
 pytestmark = pytest.mark.node
 
@@ -429,14 +429,12 @@ def test_browser_pauses_match_the_python_device(browsers: BrowserDevices) -> Non
     assert all(pause >= 7.5 for pause in due[1:5])
 
 
-def test_wasm_gradient_of_the_default_ranker_matches_the_native_one(
-    browsers: BrowserDevices, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_wasm_gradient_of_the_default_ranker_matches_the_native_one(browsers: BrowserDevices) -> None:
     name = "feature_ranker"
     kind = architectures()[name]
     model = kind.build()
     specs = kind.graphs(model)
-    exported = export_once(name, kind.kind, model, specs, shared_graphs(shared_cache(tmp_path_factory)))
+    exported = export_once(name, kind.kind, model, specs, shared_graphs())
     spec = next(each for each in specs if each.purpose == "gradient")
     drawn = draw_inputs(spec, (FULL, SOME, ONE), torch.Generator().manual_seed(3))
     inputs = {each: np.ascontiguousarray(value.numpy()) for each, value in drawn.items()}

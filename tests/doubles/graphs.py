@@ -5,14 +5,22 @@ context: the clicks themselves; decompose: mean of a channel's contexts times th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx import NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from exporters.graph_cache import GraphCache
+from exporters.graph_cache import NAME_CHARS, GraphCache, KeptGraphs, entry_name, graphs_of, source_digest
 
+if TYPE_CHECKING:
+    from torch import nn
+
+    from exporters.signature import GraphSpec
+
+KEPT = Path(__file__).parents[2] / ".graphs_cache"
 Shape = tuple[str | int, ...]
 """Axes of a tensor: a name if the length is free."""
 
@@ -137,6 +145,42 @@ def _model(
     return bytes(model.SerializeToString())
 
 
-def shared_graphs(cache: Path) -> GraphCache:
-    """Return the cache of this test run's exported graphs, so that all workers export each model once."""
-    return GraphCache(cache / "graphs")
+def shared_graphs() -> GraphCache:
+    """Return the checkout's cache of exported graphs, in a folder named by all that they depend on besides the model.
+
+    So a graph is exported again only when the exporter, a model or a library changes; then the graphs of before go.
+    """
+    folder = KEPT / source_digest()[:NAME_CHARS]
+    if not folder.is_dir():
+        for former in KEPT.glob("*"):
+            shutil.rmtree(former, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+    return GraphCache(folder)
+
+
+def kept_graph(model: nn.Module, spec: GraphSpec) -> bytes:
+    """Return one graph of a model, as `exporters.graph` exports it, from the cache if it is there."""
+
+    def make() -> bytes:
+        from exporters.graph import export_gradient_graph, export_inference_graph
+        from exporters.translate import bytes_of
+
+        return bytes_of((export_gradient_graph if spec.with_gradients else export_inference_graph)(model, spec))
+
+    return kept_export(make, *graphs_of(model, [spec]))
+
+
+def kept_export(make: Callable[[], bytes], *parts: object) -> bytes:
+    """Return what `make` exports, from the cache if it is there. parts: all that the graph depends on."""
+    return shared_graphs().kept(entry_name("test", *parts), lambda: KeptGraphs({"graph": make()}, {})).graphs["graph"]
+
+
+def kept_head_gradient(width: int, dimensions: int) -> bytes:
+    """Return the graph that trains a news encoder's head, from the cache if it is there."""
+
+    def make() -> bytes:
+        from exporters.package import export_head_gradient
+
+        return export_head_gradient(width, dimensions)
+
+    return kept_export(make, "head", width, dimensions)

@@ -168,7 +168,7 @@ def first_folder(cache: Path) -> Path:
             fill_pool(pool, hand_made_news(datetime.now(UTC)))
             _, vectors = pool.vectors(WordEmbedder.digest)
             store = ReleaseStore.open(engine, settings)
-            publish_first(store, encoder=WordEmbedder.digest, vectors=np.asarray(vectors), cache=shared_graphs(cache))
+            publish_first(store, encoder=WordEmbedder.digest, vectors=np.asarray(vectors), cache=shared_graphs())
             engine.dispose()
             making.rename(folder)
     return folder
@@ -356,7 +356,7 @@ def small_world(first: Path, folder: Path) -> Iterator[SmallWorld]:
     # Rounds here are ordered one by one; the release gate after them has its own tests.
     settings = BackendSettings(
         data_dir=folder / "backend",
-        graphs_dir=shared_graphs(first.parent).folder,
+        graphs_dir=shared_graphs().folder,
         round_tick_sec=0.05,
         pool_poll_sec=0.2,
         gate=False,

@@ -15,12 +15,11 @@ from torch import Tensor, nn
 from device_app.store.clicks import Click
 from device_app.store.impressions import Shown
 from device_app.training.samples import ReaderSamples, RowSamples
-from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs, table_loss
-from exporters.translate import bytes_of
 from models.builders.rankers import nrms
 from models.news.plm import UpperEncoder
 from models.user.papers import NrmsUser
+from tests.doubles.graphs import kept_graph
 
 WIDTH, DIM, NEWS, NEGATIVES = 12, 16, 24, 4
 MORNING = datetime(2026, 11, 20, 8, tzinfo=UTC)
@@ -128,7 +127,7 @@ def pooled_gradient(
 def table_gradient_graph(user: NrmsUser) -> bytes:
     """The gradient graph as a release brings it to devices."""
     spec = next(each for each in ranker_graphs(user) if each.purpose == "table_gradient")
-    return bytes_of(export_gradient_graph(user, spec))
+    return kept_graph(user, spec)
 
 
 def parameters(user: NrmsUser) -> dict[str, NDArray[np.float32]]:

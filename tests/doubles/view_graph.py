@@ -9,12 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graphs import ranker_graphs
-from exporters.translate import bytes_of
 from models.builders.dssm import fl_dssm_ranker, multi_view_ranker
 from models.dssm import ViewRanker
 from models.shapes import private_names
+from tests.doubles.graphs import kept_graph
 
 HIDDEN = (6, 4)
 
@@ -51,11 +50,7 @@ def view_model(dim: int, *, semi: bool = True) -> ViewModel:
         for value in model.item_tower.parameters():
             value.add_(0.1 * torch.randn_like(value))
     graphs = {
-        spec.purpose: bytes_of(
-            export_gradient_graph(model, spec) if spec.with_gradients else export_inference_graph(model, spec)
-        )
-        for spec in ranker_graphs(model)
-        if spec.purpose in ("score", "gradient")
+        spec.purpose: kept_graph(model, spec) for spec in ranker_graphs(model) if spec.purpose in ("score", "gradient")
     }
     private = private_names(model)
     shared = {name: value.detach().numpy().copy() for name, value in model.named_parameters() if name not in private}

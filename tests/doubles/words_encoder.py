@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,23 +22,14 @@ from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED
 from backend.embedding.word_model import PAD, UNKNOWN, WordVectors
 from backend.settings import BackendSettings
-from exporters.package import export_head_gradient
 from protocol.tensors import pack
+from tests.doubles.graphs import kept_head_gradient
 from tests.doubles.small_world import DIMENSIONS, WordEmbedder, word_vector
 
 
 def token_states(title: str) -> NDArray[np.float16]:
     """One row for each word, and one for the title's end."""
     return np.stack([word_vector(word) for word in (*title.lower().split(), "")]).astype(np.float16)
-
-
-@lru_cache
-def head_gradient_graph() -> bytes:
-    """The head's gradient graph for this width, as in a folder of the product.
-
-    Exported once per process.
-    """
-    return export_head_gradient(DIMENSIONS, DIMENSIONS)
 
 
 def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None:
@@ -69,7 +59,7 @@ def keep_words_encoder(settings: BackendSettings, titles: Sequence[str]) -> None
         HASHES: hashes_of(folder, files),
     }
     (folder / DESCRIPTION_FILE).write_text(json.dumps(about), encoding="utf-8")
-    (folder / HEAD_GRADIENT_FILE).write_bytes(head_gradient_graph())
+    (folder / HEAD_GRADIENT_FILE).write_bytes(kept_head_gradient(DIMENSIONS, DIMENSIONS))
     state_store(folder).put(titles, [token_states(title) for title in titles])
 
 

@@ -34,6 +34,7 @@ from device_app.settings import DeviceSettings
 from protocol.recall import RecallAnswer
 from protocol.rounds import RoundStatus
 from protocol.tensors import TensorSpec, unpack
+from tests.doubles.graphs import shared_graphs
 from tests.doubles.new_page import new_page
 from tests.doubles.nrms_paper import nrms_gradient
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, enter
@@ -117,7 +118,7 @@ def printed(first_backend: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         _, vectors = NewsPool(engine).vectors(WordEmbedder.digest)
         store = ReleaseStore.open(engine, world.settings)
         publish_recall(store, np.asarray(vectors), RecallTerms.of(world.settings))
-        made = publish_rankers(store, world.settings.rankers)
+        made = publish_rankers(store, world.settings.rankers, cache=shared_graphs())
         changes = {"recall": further(store.weights(made, "recall")), RANKER: shaken(store.weights(made, RANKER))}
         publish_changes(store, made, changes, "as if trained for long")
         engine.dispose()

@@ -20,9 +20,9 @@ from device_app.training.tasks.head_gradient import PooledNews
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.split_gradient import NEWS_GRADIENT, SplitGradientTask
 from device_app.training.tasks.task import Update
-from exporters.package import export_head_gradient
 from protocol.protections import SecureSum
 from protocol.releases import ModelEntry
+from tests.doubles.graphs import kept_head_gradient
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import (
     DIM,
@@ -67,7 +67,7 @@ def vectors(states: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def graphs() -> tuple[bytes, bytes]:
-    return table_gradient_graph(user_model()), export_head_gradient(WIDTH, DIM)
+    return table_gradient_graph(user_model()), kept_head_gradient(WIDTH, DIM)
 
 
 def opened(updates: list[Update], protection: SecureSum) -> dict[str, np.ndarray]:

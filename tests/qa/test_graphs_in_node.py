@@ -27,7 +27,6 @@ from exporters.signature import GraphSpec, trained
 from models.shapes import CLICKS
 from protocol.recall import CLICKS_AXIS
 from tests.doubles.graphs import shared_graphs
-from tests.doubles.small_world import shared_cache
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
@@ -52,8 +51,8 @@ class ModelInNode:
 
 
 @pytest.fixture(scope="module")
-def exports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelInNode]:
-    cache = shared_graphs(shared_cache(tmp_path_factory))  # what other files export of these is theirs, too
+def exports() -> dict[str, ModelInNode]:
+    cache = shared_graphs()  # what other files export of these is theirs, too
     torch.manual_seed(11)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

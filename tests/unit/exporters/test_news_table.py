@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs, table_loss
-from exporters.translate import bytes_of
 from models.builders.rankers import nrms
 from models.user.papers import NrmsUser
+from tests.doubles.graphs import kept_graph
 
 DIM, NEWS, BATCH = 16, 12, 3
 
@@ -27,7 +26,7 @@ def model() -> NrmsUser:
 @pytest.fixture(scope="module")
 def session(model: NrmsUser) -> ort.InferenceSession:
     spec = next(each for each in ranker_graphs(model) if each.purpose == "table_gradient")
-    return one_thread(bytes_of(export_gradient_graph(model, spec)))
+    return one_thread(kept_graph(model, spec))
 
 
 def one_thread(graph: bytes) -> ort.InferenceSession:

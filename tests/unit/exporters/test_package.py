@@ -18,7 +18,6 @@ from models.builders.rankers import cosine_ranker, nrms_user
 from models.builders.recall import uni_fedrec_recall
 from models.recall.basis import BasisRecall
 from tests.doubles.graphs import shared_graphs
-from tests.doubles.small_world import shared_cache
 
 CLICKS = {"clicks": ["batch", "clicks", 256], "click_mask": ["batch", "clicks"]}
 SAMPLE = {"candidates": ["batch", 5, 256]}
@@ -55,8 +54,8 @@ class Exports(dict[str, ExportedModel]):
 
 
 @pytest.fixture(scope="module")
-def exported(recall_model: BasisRecall, tmp_path_factory: pytest.TempPathFactory) -> Exports:
-    return Exports(recall_model, shared_graphs(shared_cache(tmp_path_factory)))
+def exported(recall_model: BasisRecall) -> Exports:
+    return Exports(recall_model, shared_graphs())
 
 
 Axes = dict[str, list[str | int]]

@@ -40,7 +40,6 @@ from protocol.releases import CategoryVocabulary
 from protocol.tensors import TensorError, pack
 from protocol.words_of_titles import WORDS_LIMIT, joined_table, joined_texts, pack_texts, packed_table
 from tests.doubles.graphs import shared_graphs
-from tests.doubles.small_world import shared_cache
 from tests.doubles.synced_paths import SyncedPaths
 
 WORD_DIM, DIM = 20, 256
@@ -60,7 +59,7 @@ def glove(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def folder(glove: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder's folder with a word model."""
-    cache = shared_graphs(shared_cache(tmp_path_factory))
+    cache = shared_graphs()
     made, words = export_word_model(WORD_DIM, DIM, cache), read_glove(glove)
     target = tmp_path_factory.mktemp("encoder")
     keep_word_model(
@@ -133,10 +132,8 @@ def test_word_embedder_matches_torch_and_starts_at_the_best_linear_fit(folder: P
     assert (vectors * guess[: len(TITLES)]).sum(axis=1) == pytest.approx(np.ones(len(TITLES)), abs=1e-2)
 
 
-def test_naml_encoder_matches_torch_and_starts_near_the_served_vectors(
-    glove: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    cache = shared_graphs(shared_cache(tmp_path_factory))
+def test_naml_encoder_matches_torch_and_starts_near_the_served_vectors(glove: Path, tmp_path: Path) -> None:
+    cache = shared_graphs()
     made, words = export_word_model(WORD_DIM, DIM, cache, architecture=NAML), read_glove(glove)
     known = CategoryVocabulary(("sports",), (("sports", "rowing"),))
     keep_word_model(

@@ -33,9 +33,7 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.word_gradient import WordedNews
-from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs, word_model_graphs
-from exporters.translate import bytes_of
 from models.builders.news import fednewsrec_view
 from models.builders.user import fednewsrec
 from models.news.words import WordVectorNews
@@ -43,6 +41,7 @@ from models.user.papers import FedNewsRecUser
 from protocol.protections import SAMPLES, LocalLaplace
 from protocol.tensors import TensorSpec, pack, unpack
 from tests.doubles.fednewsrec_paper import Floats, device_gradient
+from tests.doubles.graphs import kept_graph
 from tests.doubles.sealing import allowing
 from tests.doubles.sharing import shared
 from tests.doubles.split_world import DIM, NEWS, news_id, reader
@@ -111,7 +110,7 @@ def worded(news: WordVectorNews) -> WordedNews:
         row[:length] = draw.integers(1, WORDS, size=length)
     table = draw.normal(size=(WORDS, WORD_DIM)).astype(np.float16)
     (spec,) = word_model_graphs(news)
-    graph = OnnxGradients(bytes_of(export_gradient_graph(news, spec)))
+    graph = OnnxGradients(kept_graph(news, spec))
     return WordedNews(weights_of(news), graph, {news_id(row): row for row in range(NEWS)}, {"word": texts}, table)
 
 
@@ -129,7 +128,7 @@ def test_round_follows_equations_2_to_7_from_samples_to_both_models(
     user, news = (weights_of(each) for each in models)
     article = worded(models[1])
     spec = next(each for each in ranker_graphs(models[0]) if each.purpose == PUBLISHED.graph)
-    graph = OnnxGradients(bytes_of(export_gradient_graph(models[0], spec)))
+    graph = OnnxGradients(kept_graph(models[0], spec))
     task = NewsGradientTask(article, PUBLISHED.negatives, PUBLISHED.samples_limit)
     server = on_server(PUBLISHED.protection).upload_rules(task.shapes(user))
     total = Aggregate(server.shapes)

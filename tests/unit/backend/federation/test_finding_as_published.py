@@ -23,12 +23,11 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.group_gradient import GroupGradientTask
-from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs
-from exporters.translate import bytes_of
 from models.rankers import RANKERS
 from models.shapes import NEWS_DIM
 from protocol.protections import SecureSum
+from tests.doubles.graphs import kept_graph
 from tests.doubles.nrms_paper import Floats, nrms_gradient
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import DIM, news_model, parameters, readers, token_states, user_model
@@ -123,7 +122,7 @@ def test_rounds_follow_algorithm_1_from_samples_to_models(cohort_of_five: list[R
     assert isinstance(protection, SecureSum)
     assert optimizer is not None
     spec = next(each for each in ranker_graphs(user_model()) if each.purpose == "gradient")
-    graph = OnnxGradients(bytes_of(export_gradient_graph(user_model(), spec)))
+    graph = OnnxGradients(kept_graph(user_model(), spec))
     start = {name: value.astype(np.float64) for name, value in moved().items()}
     shared, groups = PaperModel(start), [PaperModel(start) for _ in range(K)]
     # What the devices have: float32, interpolated for the round that they train in.

@@ -18,11 +18,11 @@ from device_app.training.tasks.head_gradient import PooledNews
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.task import Update
 from exporters.graphs import table_loss
-from exporters.package import export_head_gradient
 from models.news.plm import PooledHead
 from protocol.protections import SecureSum
 from protocol.releases import ModelEntry
 from protocol.ring import UpdateLayout
+from tests.doubles.graphs import kept_head_gradient
 from tests.doubles.secure_sums import cohort, run_sum
 from tests.doubles.split_world import (
     DIM,
@@ -47,7 +47,7 @@ FLOAT32 = 1e-6
 
 @pytest.fixture(scope="module")
 def graphs() -> tuple[bytes, bytes]:
-    return table_gradient_graph(user_model()), export_head_gradient(WIDTH, DIM)
+    return table_gradient_graph(user_model()), kept_head_gradient(WIDTH, DIM)
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,7 @@ from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.task import Update
 from device_app.training.tasks.word_gradient import ABSTRACT, TITLE, WordedNews
-from exporters.graph import export_gradient_graph
 from exporters.graphs import ranker_graphs, word_model_graphs
-from exporters.translate import bytes_of
 from models.builders.news import cnn_view, fednewsrec_view
 from models.builders.user import fednewsrec, lstur, naml
 from models.layers.attention import AdditiveAttention
@@ -31,6 +29,7 @@ from models.scoring import EndToEnd
 from models.shapes import private_names
 from protocol.graph_check import check_graph
 from protocol.words_of_titles import ABSTRACT_WORDS_LIMIT, WORDS_LIMIT
+from tests.doubles.graphs import kept_graph
 from tests.doubles.split_world import NEGATIVES, NEWS, batch_of, drawn_by, news_id, parameters, readers
 
 VOCABULARY, WORD_DIM, DIM = 40, 12, 16
@@ -170,9 +169,9 @@ def graphs(kind: NewsModelKind) -> tuple[bytes, bytes]:
     """Return the gradient graphs of the user model, as in a release, and of the news model, as in a round."""
     user, news = user_model(kind), news_model(kind)
     of_user = next(each for each in ranker_graphs(user) if each.purpose == "table_gradient")
-    made = bytes_of(export_gradient_graph(news, word_model_graphs(news)[0]))
+    made = kept_graph(news, word_model_graphs(news)[0])
     check_graph(made)
-    return bytes_of(export_gradient_graph(user, of_user)), made
+    return kept_graph(user, of_user), made
 
 
 def updates(kind: NewsModelKind, graphs: tuple[bytes, bytes], known: range = range(NEWS)) -> list[Update]:

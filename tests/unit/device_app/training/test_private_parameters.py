@@ -21,16 +21,15 @@ from device_app.store.preferences import PrivateParameters
 from device_app.sync.installed_release import current_release
 from device_app.training.computation import ComputationFactory
 from device_app.training.gradients import PRIVATE_RATE, OnnxGradients, stepped
-from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graphs import ranker_graphs
 from exporters.signature import parameters
-from exporters.translate import bytes_of
 from models.builders.user import lstur
 from models.shapes import private_names
 from protocol.protections import LocalLaplace
 from protocol.releases import ModelEntry
 from protocol.tensors import pack
 from tests.doubles.clock import StillClock
+from tests.doubles.graphs import kept_graph
 from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import BASIS, DIM, ENCODER, BackendRig, DeviceRig, hand_made_draft
@@ -94,16 +93,13 @@ def lstur_entry(backend: BackendRig) -> ModelEntry:
     torch.manual_seed(3)
     model = lstur("ini", dim=DIM)
     specs = {spec.purpose: spec for spec in ranker_graphs(model)}
-    graphs = {
-        "score": export_inference_graph(model, specs["score"]),
-        "gradient": export_gradient_graph(model, specs["gradient"]),
-    }
+    graphs = {purpose: kept_graph(model, specs[purpose]) for purpose in ("score", "gradient")}
     private = private_names(model)
     weights = {name: each.numpy() for name, each in parameters(model).items() if name not in private}
     return ModelEntry(
         architecture="lstur_ini",
         role="ranker",
-        graphs={name: backend.releases.add_blob(bytes_of(graph)) for name, graph in graphs.items()},
+        graphs={name: backend.releases.add_blob(graph) for name, graph in graphs.items()},
         weights=backend.releases.add_blob(pack(weights)),
         private=private,
     )

@@ -22,11 +22,11 @@ from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.recall_gradient import RecallTask, dropped
 from device_app.training.tasks.task import BATCH
 from exporters.graphs import recall_graphs
-from exporters.package import export_model
 from models.builders.recall import basis_recall
 from models.recall.basis import BasisRecall
 from protocol.protections import LocalLaplace
 from protocol.releases import RecallProtocol
+from tests.doubles.graphs import kept_graph
 from tests.doubles.news import SyntheticPool, synthetic_pool
 from tests.doubles.sharing import shared
 from tests.doubles.simulated_reader import simulated_reader
@@ -159,9 +159,7 @@ def test_onnx_runtime_update_matches_torch(
     weights: Weights,
     readers: list[ReaderSamples],
 ) -> None:
-    graphs = export_model(
-        "basis", "recall", model, [spec for spec in recall_graphs(DIM) if spec.purpose in ("context", "gradient")]
-    ).graphs
+    graphs = {s.purpose: kept_graph(model, s) for s in recall_graphs(DIM) if s.purpose in ("context", "gradient")}
     context = BoundGraph(graphs["context"])
     onnx_task = RecallTask(
         contexts=lambda params, clicks, mask: context(params, clicks=clicks, click_mask=mask)["contexts"],

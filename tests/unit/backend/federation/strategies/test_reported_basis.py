@@ -53,6 +53,7 @@ from protocol.releases import Codebook
 from protocol.ring import WeightedSum
 from protocol.tensors import TensorError, TensorSpec, pack, unpack
 from tests.doubles.clock import StillClock
+from tests.doubles.graphs import kept_export
 from tests.doubles.in_process import InProcess
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
 from tests.doubles.recall_world import log_probabilities
@@ -126,7 +127,8 @@ def case() -> BasisCase:
 
 @pytest.fixture(scope="module")
 def task(case: BasisCase) -> BasisGradientTask:
-    graph = OnnxGradients(export_basis_gradient(K, AXES, DIM, SHARPNESS))
+    sizes = (K, AXES, DIM, SHARPNESS)
+    graph = OnnxGradients(kept_export(lambda: export_basis_gradient(*sizes), "basis", *sizes))
     return BasisGradientTask(case.lists, EPSILON, graph, negatives=1, samples_limit=32)
 
 

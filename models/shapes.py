@@ -36,9 +36,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from torch import Tensor, nn
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 CLICKS = 50  # H
 HEADS = 16  # h

@@ -14,20 +14,22 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from backend.federation.bounded_mean import Shapes, gradient_shapes
 from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Gradients, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import LocalTask, Update
 from experiments.simulation.shared_tensors import Layout, SharedTensors
-from exporters.graph import export_gradient_graph
-from exporters.signature import GraphInput, GraphSpec
 from models.shapes import CLICKS, NEGATIVES
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from exporters.signature import GraphInput
 
 BLOCK = 2
 """Readers whose updates are added before anything is passed on; larger blocks leave cores idle at a round's end."""
@@ -213,6 +215,8 @@ def _work(layout: Layout, slot: int, call: int, block: Sequence[int], round_numb
 
 def ranker_inputs(dim: int, features: int = 0, negatives: int = NEGATIVES) -> tuple[GraphInput, ...]:
     """The inputs of a ranker's loss: clicks, mask, candidates, and features if it has any."""
+    from exporters.signature import GraphInput  # imports torch, which the processes of a simulation don't need
+
     found = (
         GraphInput("clicks", ("batch", CLICKS, dim)),
         GraphInput("click_mask", ("batch", CLICKS)),
@@ -223,6 +227,9 @@ def ranker_inputs(dim: int, features: int = 0, negatives: int = NEGATIVES) -> tu
 
 def gradient_graph(model: nn.Module, inputs: tuple[GraphInput, ...]) -> bytes:
     """The model's gradient graph as a release would carry it, not compared with torch here."""
+    from exporters.graph import export_gradient_graph
+    from exporters.signature import GraphSpec
+
     spec = GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True)
     graph: bytes = export_gradient_graph(model, spec).SerializeToString(deterministic=True)
     return graph

@@ -226,6 +226,7 @@ SERVER_LIGHT = ("torch", "transformers", "onnx", "onnxscript", "models", "export
         ("device_app.fleet.run", LIGHT),
         ("protocol.releases", (*LIGHT, "onnxruntime", "scipy", "fastapi", "httpx")),
         ("backend.app", (*SERVER_LIGHT, "scipy")),
+        ("experiments.simulation.clients", ("torch", "onnx", "transformers", "scipy")),
         ("ownfeed", (*(name for name in LIGHT if name != "backend"), "numpy", "fastapi", "onnxruntime")),
     ],
 )

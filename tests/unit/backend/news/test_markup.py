@@ -85,7 +85,7 @@ def test_sanitised_hostile_html_is_in_the_vocabulary(html: str) -> None:
 
 
 def test_long_text_is_cut_within_the_limit_and_marked() -> None:
-    body = body_of_html("<div><p>words &amp; words</p>" * 30_000, BASE)
+    body = body_of_html("<div><p>words &amp; words</p></div>" * 30_000, BASE)
     assert 0.9 * BODY_CHARS < len(body) <= BODY_CHARS
     assert text_of_body(read_body(body)).endswith("\n\n[…]")
 

@@ -94,8 +94,8 @@ def interpolation(chosen: Mapping[str, Sequence[Result]], validation: int, sizes
             )
         )
     notes = (
-        f"FINDING, {BASES[BASE].study_model}; {sizes.rounds} rounds of {sizes.cohort} readers, {GROUPS} groups, "
-        f"{len(chosen[WHOLE])} seeds. Values are chosen on {validation} validation impressions; AUC and nDCG@10 on "
+        f"FINDING, {BASES[BASE].study_model}; {sizes.rounds} rounds of {sizes.cohort} readers, {GROUPS} groups. "
+        f"Means over seeds. Values are chosen on {validation} validation impressions; AUC and nDCG@10 on "
         f"{len(whole)} test impressions. Differences are paired by impression, +- one standard error; needed are as "
         "many impressions as make the difference two standard errors.",
     )
@@ -106,7 +106,10 @@ def interpolation(chosen: Mapping[str, Sequence[Result]], validation: int, sizes
 def moves(counted: Sequence[Sequence[int]], every: int, readers: int) -> Table:
     """Figure 6. counted: for each seed, how many readers each clustering moved to another group."""
     shares = 100 * np.array(counted) / readers
-    rows = [(every * at, f"{each.mean():.1f}", f"{np.ptp(each):.1f}") for at, each in enumerate(shares.T, 1)]
+    rows = [
+        (every * at, f"{each.mean():.1f}", f"{np.ptp(each):.1f}" if len(each) > 1 else None)
+        for at, each in enumerate(shares.T, 1)
+    ]
     notes = (f"Of {readers:,} readers who train, where the paper draws 400. Mean and range over seeds.",)
     return Table("Readers who change their group (Figure 6)", ("round", "moved %", "range"), rows, notes)
 

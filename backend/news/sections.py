@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,11 @@ NEIGHBOURS = 10
 NEIGHBOURS_SHARE = 0.65
 STEPS = 2
 """Propagation steps: in the second, neighbours' probabilities already include their own neighbours'."""
-ROWS_AT_ONCE = 1_024
+NEARNESS_BYTES = 8_000_000
+"""Of the similarities computed at a time; as many again are needed to select from them."""
+
+
+Rows = TypeVar("Rows", bound=NDArray[np.floating])
 
 
 class TextEncoder(Protocol):
@@ -147,14 +151,16 @@ def with_neighbours(
     known [m, S], known_vectors [m, D]: other articles, whose sections are known. The neighbours are the NEIGHBOURS
     nearest by cosine among both; if there are fewer, they weigh less.
     """
-    around = _unit((np.concatenate([vectors, known_vectors]) if len(known) else vectors).astype(np.float64))
-    centred = _unit(around - around.mean(axis=0))
+    around = _unit(np.concatenate([vectors, known_vectors]) if len(known) else vectors)
+    centred = _unit(around - around.mean(axis=0, dtype=np.float64).astype(around.dtype))
     count = min(NEIGHBOURS, len(around) - 1)
     if count < 1:
         return probabilities
-    nearest = np.concatenate([_nearest(centred, start, count) for start in range(0, len(probabilities), ROWS_AT_ONCE)])[
-        : len(probabilities)
-    ]
+    at_once = max(1, NEARNESS_BYTES // centred[:, 0].nbytes)
+    rows = np.arange(len(probabilities))
+    nearest = np.concatenate(
+        [_nearest(centred, rows[start : start + at_once], count) for start in range(0, len(rows), at_once)]
+    )
     share = NEIGHBOURS_SHARE * count / NEIGHBOURS
     mixed = probabilities
     for _ in range(STEPS):
@@ -163,12 +169,11 @@ def with_neighbours(
     return mixed
 
 
-def _nearest(rows: NDArray[np.float64], start: int, count: int) -> NDArray[np.intp]:
-    """The `count` rows nearest to each of ROWS_AT_ONCE rows from `start` on, excluding themselves."""
-    asked = np.arange(start, min(start + ROWS_AT_ONCE, len(rows)))
-    nearness = rows[asked] @ rows.T
-    nearness[np.arange(len(asked)), asked] = -np.inf
-    found: NDArray[np.intp] = np.argpartition(-nearness, count - 1, axis=1)[:, :count]
+def _nearest(rows: Rows, asked: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """The `count` rows nearest to each of the rows `asked`, excluding themselves."""
+    farness = -(rows[asked] @ rows.T)
+    farness[np.arange(len(asked)), asked] = np.inf
+    found: NDArray[np.intp] = np.argpartition(farness, count - 1, axis=1)[:, :count]
     return found
 
 
@@ -202,8 +207,8 @@ def _with_one(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([rows, np.ones(len(rows))])
 
 
-def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    unit: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+def _unit(rows: Rows) -> Rows:
+    unit: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return unit
 
 

@@ -49,6 +49,12 @@ class Withheld:
         """Build from these rows, keeping their order."""
         return cls(np.array([row.number for row in rows], np.int64), utc_moments([row.counted_at for row in rows]))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Withheld]) -> Self:
+        """The articles of all parts, in that order."""
+        numbers = [np.empty(0, np.int64), *(part.numbers for part in parts)]
+        return cls(np.concatenate(numbers), np.concatenate([utc_moments([]), *(part.published_at for part in parts)]))
+
     def __len__(self) -> int:
         return len(self.numbers)
 
@@ -142,8 +148,8 @@ class OfferedNews:
 
         folder: where the vectors of a large pool are mapped.
         """
-        duplicates: list[PoolRow] = []
-        without: list[PoolRow] = []
+        duplicates: list[Withheld] = []
+        without: list[Withheld] = []
         vectors: list[StoredVectors] = []
 
         def offered() -> Iterator[PoolRow]:
@@ -156,7 +162,7 @@ class OfferedNews:
 
         columns = NewsColumns.of(offered())
         stored = vectors[0] if vectors else StoredVectors.room_for(0, 0, None)
-        return cls(columns, stored, Withheld.of(duplicates), Withheld.of(without))
+        return cls(columns, stored, Withheld.joined(duplicates), Withheld.joined(without))
 
     def changed(self, reading: PoolReading, folder: Path | None) -> OfferedNews:
         """A copy with what has changed and without what has expired.
@@ -165,8 +171,8 @@ class OfferedNews:
         """
         if reading.changed is None:
             raise ValueError("reading: the copy holds the whole pool, so nothing can be added")
-        duplicates: list[PoolRow] = []
-        without: list[PoolRow] = []
+        duplicates: list[Withheld] = []
+        without: list[Withheld] = []
         found = [_sorted_out(block, duplicates, without) for block in reading.blocks]
         more = NewsColumns.of(row for rows, _ in found for row in rows)
         parts = [vectors for _, vectors in found if len(vectors)]
@@ -181,8 +187,8 @@ class OfferedNews:
         return OfferedNews(
             columns.changed(kept, before, more),
             self.vectors.changed(kept, before, vectors, folder, held),
-            self.duplicates.changed(gone, at, reading.older, Withheld.of(duplicates)),
-            self.without_vector.changed(gone, at, reading.older, Withheld.of(without)),
+            self.duplicates.changed(gone, at, reading.older, Withheld.joined(duplicates)),
+            self.without_vector.changed(gone, at, reading.older, Withheld.joined(without)),
         )
 
     def _held(self, numbers: Keys, vectors: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -199,21 +205,25 @@ class OfferedNews:
 
 
 def _sorted_out(
-    block: NewsBlock, duplicates: list[PoolRow], without: list[PoolRow]
+    block: NewsBlock, duplicates: list[Withheld], without: list[Withheld]
 ) -> tuple[list[PoolRow], NDArray[np.float32]]:
     """Return the block's offered rows and their vectors [m, D].
 
-    Append the other rows to the two lists.
+    Append the other rows to the two lists, without their texts.
     """
     rows, coded = [], []
+    repeating: list[PoolRow] = []
+    waiting: list[PoolRow] = []
     for row, vector in zip(*block, strict=True):
         if row.duplicate_of is not None:
-            duplicates.append(row)
+            repeating.append(row)
         elif vector is None:
-            without.append(row)
+            waiting.append(row)
         else:
             rows.append(row)
             coded.append(vector)
+    duplicates.append(Withheld.of(repeating))
+    without.append(Withheld.of(waiting))
     joined = np.frombuffer(b"".join(coded), dtype="<f4")
     return rows, joined.reshape(len(rows), -1) if rows else np.empty((0, 0), dtype=np.float32)
 

@@ -169,7 +169,7 @@ def test_progress_of_encoding_ends_at_the_number_of_titles(embedder: OnnxEmbedde
     embedder.encode(TITLES[:100], progress=lambda done, total: reported.append((done, total)))
     assert reported[-1] == (100, 100)
     assert reported == sorted(reported)
-    assert len(reported) == 2, "batches of 64"
+    assert len(reported) == 7, "batches of 16"
 
 
 def test_batches_hold_every_title_once_with_little_padding() -> None:

@@ -234,3 +234,13 @@ def test_changed_taxonomy_counts_as_another_classifier(tmp_path: Path, monkeypat
     changed.write_bytes(taxonomy_module.FILE.read_bytes() + b"\n")
     monkeypatch.setattr(taxonomy_module, "FILE", changed)
     assert sorter_name("words") != before
+
+
+def test_neighbours_are_the_same_however_many_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oracle: all similarities at once."""
+    draw = np.random.default_rng(3)
+    vectors, known_vectors = (draw.normal(size=(count, 8)).astype(np.float32) for count in (37, 50))
+    probabilities, known = draw.dirichlet(np.ones(4), 37), np.eye(4)[draw.integers(0, 4, 50)]
+    whole = with_neighbours(probabilities, vectors, known, known_vectors)
+    monkeypatch.setattr(taxonomy_module, "NEARNESS_BYTES", 5 * 4 * 87)
+    np.testing.assert_allclose(with_neighbours(probabilities, vectors, known, known_vectors), whole, rtol=1e-12)

@@ -265,14 +265,16 @@ def evaluate_finding(
     as_json: AsJson = False,
 ) -> None:
     """Compare FINDING's group models with vanilla federated learning and other baselines."""
-    from experiments.papers.finding.figures import SMOKE, FindingFigures
+    from experiments.papers.finding.figures import SMOKE, SMOKE_FORMS, FindingFigures
     from experiments.papers.finding.study import FindingComparison, FindingStudy, FindingTuning, methods_by_base
     from experiments.papers.finding.training import FindingSizes
 
     def study() -> FindingStudy:
         named = methods_by_base(models or ["small"], methods or [])
         if only_figures(figures, smoke):
-            return FindingFigures(data, {}, SMOKE if smoke else FindingSizes(rounds, cohort), 1 if smoke else seeds)
+            if smoke:
+                return FindingFigures(data, {}, SMOKE, 1, SMOKE_FORMS)
+            return FindingFigures(data, {}, FindingSizes(rounds, cohort), seeds)
         sizes = FindingSizes(rounds=rounds, cohort=cohort)
         return FindingTuning(data, named, sizes) if tune else FindingComparison(data, named, sizes, seeds)
 
@@ -312,8 +314,9 @@ def evaluate_fl_mv_dssm(
 
     def study() -> MovieLensFigure | MovieLensStudy:
         if only_figures(figures, smoke):
-            small = replace(choices, rounds=2, cohort=5)
-            return MovieLensFigure(data, 1 if smoke else builds, small if smoke else choices)
+            if smoke:
+                return MovieLensFigure(data, 1, replace(choices, rounds=2, cohort=5), ("FL-DSSM View-1",))
+            return MovieLensFigure(data, builds, choices)
         return MovieLensStudy(data, wanted(systems or []), builds, sizes, choices)
 
     evaluate(

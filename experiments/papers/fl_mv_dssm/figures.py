@@ -1,4 +1,7 @@
-"""`ownfeed evaluate fl-mv-dssm --figures`: figure 2, precision and recall by round."""
+"""`ownfeed evaluate fl-mv-dssm --figures`: figure 2, precision and recall by round.
+
+The central systems have no rounds; Table III has their values.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,12 @@ import numpy as np
 from experiments.datasets.movielens import FOLDER, load_movielens
 from experiments.papers.fl_mv_dssm.rounds import SYSTEMS, Choices, Towers, fit_personal_towers, predict, train
 from experiments.papers.fl_mv_dssm.study import PUBLISHED
-from experiments.papers.fl_mv_dssm.training import MovieLensBench, MovieLensSettings, evaluate, run_training
+from experiments.papers.fl_mv_dssm.training import MovieLensBench, MovieLensSettings, evaluate
 from experiments.records import Cell, Table
 from experiments.study import Study
 
 PARTS = 5
 """Measurements of a training, after the one that follows its first round."""
-CENTRAL = ("Central DSSM View-1", "Central DSSM View-2")
 METRICS = ("precision", "recall")
 
 Job = tuple[str, int]
@@ -29,12 +31,12 @@ Curve = dict[int, list[float]]
 
 @dataclass(frozen=True)
 class MovieLensFigure(Study[Job, Curve]):
-    """Federated systems measured on the way, and the central ones at their end."""
+    """Federated systems, measured on the way."""
 
     data: Path
     builds: int = 2
     choices: Choices = field(default_factory=Choices)
-    names: Sequence[str] = (*CENTRAL, *SYSTEMS)
+    names: Sequence[str] = tuple(SYSTEMS)
 
     @cached_property
     def bench(self) -> MovieLensBench:
@@ -68,11 +70,7 @@ class MovieLensFigure(Study[Job, Curve]):
     def run(self, job: Job) -> Curve:
         """Train on the split of Table III, and measure as it does."""
         name, build = job
-        sizes = MovieLensSettings(self.choices.rounds)
-        if name in CENTRAL:
-            found = run_training(self.bench, name, build, sizes, self.choices)[0].figures
-            return {self.choices.rounds: [getattr(found, metric) for metric in METRICS]}
-        split = self.bench.split("warm", build, sizes)
+        split = self.bench.split("warm", build, MovieLensSettings(self.choices.rounds))
         features = self.bench.features(split)
         curve: Curve = {}
 
@@ -108,12 +106,8 @@ class MovieLensFigure(Study[Job, Curve]):
             rows: list[tuple[Cell, ...]] = []
             for name in self.names:
                 curves = [runs[name, build] for build in self.seeds]
-                means = [_mean([curve[done][at] for curve in curves if done in curve]) for done in self.measured]
-                rows.append((name, *means, f"{getattr(PUBLISHED[name], metric)[0]:.4f}"))
-            columns = ("system", *(f"round {done}" for done in self.measured), "paper, end")
+                means = np.mean([[curve[done][at] for done in self.measured] for curve in curves], axis=0)
+                rows.append((name, *(f"{each:.4f}" for each in means), f"{getattr(PUBLISHED[name], metric)[0]:.4f}"))
+            columns = ("system", *(f"round {done}" for done in self.measured), "paper, round 100")
             found.append(Table(f"{metric.capitalize()} at 10 by round (Figure 2)", columns, rows))
         return [replace(found[0], notes=notes), *found[1:]]
-
-
-def _mean(values: Sequence[float]) -> str | None:
-    return f"{np.mean(values):.4f}" if values else None

@@ -139,7 +139,7 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.get("/explore", **page())
     def explore(request: Request) -> Response:
-        listed = [card for each in device.reading.explore() for card in each.cards[:EXPLORE_SHOWN]]
+        listed = [card for each in device.reading.explore() for card in one_per_event(each.cards)[:EXPLORE_SHOWN]]
         held = device.lists.hold("explore", listed)
         sections = regrouped(held.cards, device.interests.stances())
         return renderer.cards(

@@ -423,6 +423,7 @@ CREATE INDEX article_by_time ON article (published_at, id);
 CREATE INDEX article_by_publisher ON article (publisher, published_at, id, hidden_by);
 CREATE INDEX article_by_section ON article (section, published_at);
 CREATE INDEX article_by_topic ON article (topic, published_at);
+CREATE INDEX article_by_section_and_topic ON article (section, topic) WHERE lead IS NULL;
 CREATE INDEX article_by_story ON article (story) WHERE story IS NOT NULL;
 CREATE INDEX article_by_lead ON article (lead) WHERE lead IS NOT NULL;
 CREATE INDEX article_unread ON article (publisher, published_at, id) WHERE is_read = 0 AND hidden_by IS NULL;

@@ -327,7 +327,7 @@ export function listPages(renderer: PageRenderer): Route[] {
       method: "GET",
       path: /^\/explore$/,
       answer(call) {
-        const listed = device.reading.explore().flatMap(({ cards }) => cards.slice(0, EXPLORE_SHOWN));
+        const listed = device.reading.explore().flatMap(({ cards }) => onePerEvent(cards).slice(0, EXPLORE_SHOWN));
         const held = device.lists.hold("explore", listed);
         const all = regrouped(held.cards, device.interests.stances());
         const values = { listed: all.slice(0, SECTIONS_SHOWN), others: all.slice(SECTIONS_SHOWN), held, came: held.came };

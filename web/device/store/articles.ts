@@ -88,8 +88,8 @@ export class Articles {
   /** Number of articles of each topic, by `WordMatch.topic`. */
   topicSizes(): Map<string, number> {
     const found = this.database.rows<{ topic: string; count: number }>(
-      `SELECT iif(topic = '', '', json_array(section, topic)) AS topic, count(*) AS count FROM article
-       WHERE lead IS NULL GROUP BY 1`,
+      `SELECT iif(topic = '', '', json_array(section, topic)) AS topic, sum(count) AS count
+       FROM (SELECT section, topic, count(*) AS count FROM article WHERE lead IS NULL GROUP BY section, topic) GROUP BY 1`,
     );
     return new Map(found.map(({ topic, count }) => [topic, count]));
   }

@@ -14,6 +14,7 @@ from models.one_vector import CosineResidual
 from models.recall.baselines import CausalAttention, CausalBlock, Ebnr, Huita, Octopus, SasRec, YoutubeNet
 from models.recall.basis import BasisRecall, ReportedBasis
 from models.shapes import BASIS_SIZE, CLICKS, NEWS_DIM, heads_of
+from models.starts import RECALL_HIDDEN
 
 OCTOPUS_CHANNELS = 8  # M
 OCTOPUS_PENALTY = 0.01
@@ -37,7 +38,9 @@ def uni_fedrec_recall(*, basis_size: int = BASIS_SIZE, score_clip: float = 0.2, 
     The paper's sizes: 16 x 16 heads, hidden 128, B = 30, delta = 0.2.
     """
     heads, head_dim = heads_of(dim)
-    return basis_recall(heads=heads, head_dim=head_dim, attention_dim=128, basis_size=basis_size, score_clip=score_clip)
+    return basis_recall(
+        heads=heads, head_dim=head_dim, attention_dim=RECALL_HIDDEN, basis_size=basis_size, score_clip=score_clip
+    )
 
 
 def dense_recall(*, dim: int, hidden_dim: int) -> YoutubeNet:

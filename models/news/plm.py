@@ -16,8 +16,7 @@ from torch.nn.functional import normalize
 
 from models.layers.attention import AdditiveAttention
 from models.scoring import unit
-
-ROTATION_SEED = 256
+from models.starts import fitted_head
 
 
 class PlmNewsEncoder(nn.Module):
@@ -66,26 +65,18 @@ class PlmNewsEncoder(nn.Module):
 
     @torch.no_grad()
     def fit_head(self, pooled: Tensor) -> float:
-        """Set the head to the main directions of pooled states [n, S], followed by a fixed random rotation.
+        """Set the head to the main directions of pooled states [n, S], as `models.starts.fitted_head` says.
 
-        Directions are those of the second moment of unit rows; rows are not centred, because centring lowers AUC. The
-        rotation keeps every inner product and gives each attention head about an equal share of it. Returns the share
-        of the squared length that the head keeps.
+        Returns the share of the squared length that the head keeps. Raises ValueError for another shape, or values that
+        are not finite.
         """
         out_dim, width = self.head.weight.shape
         if pooled.dim() != 2 or pooled.shape[1] != width or not len(pooled):
             raise ValueError(f"pooled must have shape [n, {width}] with n at least 1, got {tuple(pooled.shape)}")
-        if not pooled.isfinite().all():
-            raise ValueError("pooled must be finite")
-        rows = normalize(pooled.double(), dim=-1)
-        energy, directions = torch.linalg.eigh(rows.t() @ rows)  # ascending
-        kept = min(out_dim, width)
-        main = directions[:, -kept:]  # [S, kept]
-        largest = main.abs().argmax(dim=0)
-        main = main * main[largest, torch.arange(kept)].sign()  # eigenvectors have an arbitrary sign
-        self.head.weight.copy_(rotation(out_dim)[:, :kept] @ main.t())
+        weight, kept = fitted_head(pooled.numpy(), out_dim)
+        self.head.weight.copy_(torch.from_numpy(weight))
         nn.init.zeros_(self.head.bias)
-        return float(energy[-out_dim:].sum() / energy.sum())
+        return kept
 
     def pool(self, states: Tensor, mask: Tensor) -> Tensor:
         """Token states [b, L, S] and their mask [b, L] -> pooled states [b, S]."""
@@ -109,14 +100,6 @@ class PlmNewsEncoder(nn.Module):
         """
         states = self.states(input_ids, attention_mask)
         return self.project(self.pool(states, attention_mask.to(states.dtype)))
-
-
-def rotation(dim: int) -> Tensor:
-    """The same random orthogonal [dim, dim] matrix at every call, float64."""
-    draw = torch.Generator().manual_seed(ROTATION_SEED)
-    q, r = torch.linalg.qr(torch.randn(dim, dim, generator=draw, dtype=torch.float64))
-    fixed: Tensor = q * r.diagonal().sign()  # QR leaves the signs undetermined
-    return fixed
 
 
 class UpperEncoder(nn.Module):

@@ -18,12 +18,7 @@ from torch.nn.functional import hardtanh
 from models.layers.attention import AdditiveAttention, SelfAttention
 from models.one_vector import mean_click, require_candidates, require_clicks
 from models.scoring import info_nce, inner_products, unit
-
-# Chosen on MIND histories with the last click held out (docs/decisions/029).
-CONTEXT_SHARPNESS = 16.0  # Q = K = this * identity: a context has cosine .95 with its click; d = 1 cuts 3 channels
-RIDGE = 0.05  # of the mean eigenvalue of the centroids' Gram matrix
-KEY_REACH = 3.0
-TINY_SPREAD = 1e-9
+from models.starts import CONTEXT_SHARPNESS, basic_interests
 
 
 class BasisRecall(nn.Module):
@@ -63,34 +58,17 @@ class BasisRecall(nn.Module):
 
     @torch.no_grad()
     def cosine_start(self, centroids: Tensor) -> None:
-        """Set the parameters so that untrained recall is useful: every basic interest is a topic of the pool.
+        """Set the parameters so that untrained recall is useful, as `models.starts.basic_interests` says.
 
-        centroids [B, D]: centres of topics among the pool's unit vectors. Values are the centred centroids c_i:
-        uncentred, their mean would be in every reader's r^ and, with scores inside +-delta, dominate the rest. Keys are
-        the ridge inverse (C C^T + rho I)^-1 C, so that sum_i <r, key_i> c_i is nearly r in the span of the topics
-        rather than their covariance times r. Key scale: a centroid's largest score is KEY_REACH times delta on average;
-        about a tenth of readers' scores are then clipped. Value scale: the r^ of a centroid has length 1 on average, so
-        the unified score starts at the size of a cosine. Raises ValueError for a wrong shape, values that are not
-        finite, or centroids that are all equal.
+        centroids [B, D]: centres of topics among the pool's unit vectors. Raises ValueError for a wrong shape, values
+        that are not finite, or centroids that are all equal.
         """
         if centroids.shape != self.basis_values.shape:
             wanted, got = tuple(self.basis_values.shape), tuple(centroids.shape)
             raise ValueError(f"centroids must have shape {wanted}, got {got}")
-        exact = centroids.double()
-        if not exact.isfinite().all():
-            raise ValueError("centroids must be finite")
-        centred = exact - exact.mean(dim=0)
-        gram = centred @ centred.t()  # [B, B]
-        spread = gram.diagonal().mean()  # the mean eigenvalue
-        if spread < TINY_SPREAD:
-            raise ValueError("centroids must differ from each other")
-        ridge = RIDGE * spread * torch.eye(len(gram), dtype=gram.dtype)
-        keys = torch.linalg.solve(gram + ridge, centred)
-        reach = (exact @ keys.t()).abs().amax(dim=-1).mean()
-        keys = keys * (KEY_REACH * self.score_clip / reach)
-        rebuilt = self.clip(exact @ keys.t()).softmax(dim=-1) @ centred  # [B, D]
-        self.basis_keys.copy_(keys)
-        self.basis_values.copy_(centred / rebuilt.norm(dim=-1).mean())
+        keys, values = basic_interests(centroids.numpy(), self.score_clip)
+        self.basis_keys.copy_(torch.from_numpy(keys))
+        self.basis_values.copy_(torch.from_numpy(values))
         self.attention.start_sharp(CONTEXT_SHARPNESS)
         self.cluster_attention.start_uniform()
 

@@ -21,6 +21,7 @@ OwnfeedError
 │   └── DiskFull                 503  ... the disk
 ├── CatalogueBehind              503  the current release's article vectors are still being computed
 ├── IndexBroken                  500  a stored index can't be used; it is rebuilt from the vectors
+├── TrainingNotInstalled         503  torch, which trains news models and exports graphs, is not installed here
 └── BackendSettingsRefused       500  a setting is not valid; the server does not start
 
 Subpackages define their own branches in their errors.py: backend.db, backend.news, backend.releases,
@@ -34,6 +35,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import ClassVar, NamedTuple
 
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
@@ -296,3 +298,37 @@ class BackendSettingsRefused(OwnfeedError):
     """A setting is not valid; raised at start, and the message names the setting."""
 
     code, status, title = "settings-refused", 500, "A setting is not valid"
+
+
+class TrainingNotInstalled(OwnfeedError):
+    """Torch is not installed here.
+
+    Args:
+        what: what needs it, as the beginning of a sentence.
+    """
+
+    code, status, title = "training-not-installed", 503, "What trains models is not installed on the server"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} needs torch, which is not installed: pip install 'ownfeed[train]'.")
+
+
+TRAINING_LIBRARIES = ("torch", "transformers", "onnx", "onnxscript")
+
+
+def training_is_installed() -> bool:
+    """Whether the libraries of the extra `train` are installed. Imports none of them."""
+    return all(map(_is_installed, TRAINING_LIBRARIES))
+
+
+def _is_installed(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def require_training(what: str) -> None:
+    """Raise TrainingNotInstalled unless the libraries of the extra `train` are installed."""
+    if not training_is_installed():
+        raise TrainingNotInstalled(what)

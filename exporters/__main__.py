@@ -13,7 +13,8 @@ from rich.table import Table
 from torch import nn
 
 from exporters.architectures import architectures
-from exporters.package import ExportedModel, export_model
+from exporters.exported import ExportedModel
+from exporters.package import export_model
 from exporters.parity import GRADIENT_TOLERANCE, SCORE_TOLERANCE, ParityError
 
 SEED = 7

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import Literal
 
 import torch
 from torch import nn
 
+from exporters.exported import Kind
 from exporters.graphs import (
     basis_graphs,
     end_to_end_graphs,
@@ -46,7 +46,6 @@ from models.shapes import NEWS_DIM
 from models.user.candidate_attention import CandidateAttention
 from models.user.papers import FedNewsRecUser, LsturConUser, NrmsUser
 
-Kind = Literal["ranker", "recall", "news", "end to end", "towers"]
 VOCABULARY = 1_000
 WORD_SPREAD = 0.1
 STATE_DIM = 384  # S of all-MiniLM-L6-v2

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from types import FunctionType
@@ -57,11 +57,11 @@ class GraphCache:
 
         Logs one line for a damaged entry or a folder that can't be written. Raises what `make` raises.
         """
-        found = self._read(name)
+        found = self.read(name)
         if found is None:
             found = make()
             try:
-                self._write(name, found)
+                self.write(name, found)
             except OSError as failed:
                 _log.warning("exported graphs can't be kept in %s: %s", self.folder, failed.strerror)
         return found
@@ -75,7 +75,8 @@ class GraphCache:
         """Return the path of an entry's graph."""
         return self.folder / f"{name}.{purpose}.onnx"
 
-    def _read(self, name: str) -> KeptGraphs | None:
+    def read(self, name: str) -> KeptGraphs | None:
+        """Return the entry of that name, or None; logs one line for a damaged one."""
         try:
             listed = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
             graphs = {purpose: self.path(name, purpose).read_bytes() for purpose in listed["graphs"]}
@@ -90,7 +91,8 @@ class GraphCache:
         _log.warning("exported graphs in %s are damaged and are exported again: %s", self.folder, name)
         return None
 
-    def _write(self, name: str, made: KeptGraphs) -> None:
+    def write(self, name: str, made: KeptGraphs) -> None:
+        """Store an entry in place of the previous one. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for purpose, blob in made.graphs.items():
             _put(self.path(name, purpose), blob)
@@ -135,8 +137,15 @@ def source_digest() -> str:
             whole.update(f"{package}/{path.relative_to(root).as_posix()}\n".encode())
             whole.update(hashlib.sha256(path.read_bytes()).digest())
     for library in LIBRARIES:
-        whole.update(f"{library} {version(library)}\n".encode())
+        whole.update(f"{library} {_version(library)}\n".encode())
     return whole.hexdigest()
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:  # nothing is exported here
+        return "absent"
 
 
 def _settings(where: str, held: Mapping[str, Any]) -> list[tuple[str, object]]:

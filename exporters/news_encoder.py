@@ -82,6 +82,11 @@ def export_news_encoder(encoder: nn.Module) -> onnx.ModelProto:
     return strip(exported.model_proto)
 
 
+def constants(graph: bytes) -> list[bytes]:
+    """Return the contents of a graph's initializers, in their order."""
+    return [each.raw_data for each in onnx.load_from_string(graph).graph.initializer]
+
+
 TEXTS = {"word": ("pieces", "piece_mask"), "abstract": ("abstract_pieces", "abstract_piece_mask")}
 """By prefix of a text's inputs in a graph on word vectors: its inputs in a graph with the table."""
 

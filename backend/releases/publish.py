@@ -16,6 +16,7 @@ from backend.releases.errors import ReleaseNotPublished
 from backend.releases.store import ReleaseStore
 from backend.server.progress import Advance
 from backend.settings import RecallSettings
+from protocol.graph_check import OPSET
 from protocol.ids import ReleaseId
 from protocol.releases import CategoryVocabulary, ModelEntry, RecallProtocol, ReleaseManifest
 from protocol.similarity import kinship_floor
@@ -76,36 +77,49 @@ def _make_recall(
     step_done: Callable[[], None] = lambda: None,
     cache: GraphCache | None = None,
 ) -> _MadeRecall:
-    """Create the recall model for a pool's vectors [n, D], using torch's own seed.
+    """Create the recall model for a pool's vectors [n, D].
 
-    Raises ReleaseNotPublished.
+    Raises TrainingNotInstalled, ReleaseNotPublished.
     """
-    import torch
-
-    from backend.releases.models import entry_of
-    from exporters.package import export_recall
-    from models.builders.recall import uni_fedrec_recall
+    from backend.releases.models import entry_of, initial_recall  # the server starts without the models' package
     from models.shapes import BASIS_SIZE, CHANNELS_LIMIT
+    from models.starts import basis_recall_start
 
-    basis_size = terms.basis_size or BASIS_SIZE
+    basis_size, score_clip = terms.basis_size or BASIS_SIZE, terms.score_clip or SCORE_CLIP
     centroids, topics = topic_centroids(vectors, basis_size=basis_size, seed=seed)
-    recall = uni_fedrec_recall(basis_size=basis_size, score_clip=terms.score_clip or SCORE_CLIP, dim=vectors.shape[1])
-    recall.cosine_start(torch.from_numpy(centroids))
+    weights = dict(basis_recall_start(centroids, score_clip, seed))
     step_done()
-
-    def contexts(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
-        with torch.no_grad():
-            rows = torch.from_numpy(clicks)[None]
-            return recall.contexts(rows, torch.ones(rows.shape[:2]))[0].numpy()
-
+    exported = initial_recall(vectors.shape[1], basis_size, score_clip, cache)
     readers = pseudo_readers(vectors, topics, np.random.default_rng(seed))
     calibration = calibrate(
-        readers, contexts, channels_limit=CHANNELS_LIMIT, seed=seed, distance=terms.cluster_distance
+        readers,
+        _contexts(exported.graphs["context"], weights),
+        channels_limit=CHANNELS_LIMIT,
+        seed=seed,
+        distance=terms.cluster_distance,
     )
     step_done()
-    entry, graphs = entry_of(store, recall, export_recall, cache)
+    entry, graphs = entry_of(store, replace(exported, weights=weights))
     step_done()
-    return _MadeRecall(entry, graphs, calibration, basis_size, recall.score_clip)
+    return _MadeRecall(entry, graphs, calibration, basis_size, score_clip)
+
+
+def _contexts(
+    graph: bytes, weights: Mapping[str, NDArray[np.float32]]
+) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    """Return the function from a reader's clicks [H, D] to their contexts [H, D]."""
+    import onnxruntime  # slow import, not needed by every server
+
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    read = {each.name for each in session.get_inputs()}
+    given = {f"p.{name}": value for name, value in weights.items() if f"p.{name}" in read}
+
+    def contexts(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
+        mask = np.ones((1, len(clicks)), dtype=np.float32)
+        (found,) = session.run(["contexts"], {"clicks": clicks[None], "click_mask": mask, **given})
+        return np.asarray(found[0], dtype=np.float32)
+
+    return contexts
 
 
 def publish_first(
@@ -133,17 +147,13 @@ def publish_first(
     with torch before. `progress` is called with (done, total) after each step.
 
     Raises ReleaseNotPublished if the pool is smaller than the basis or has values that are not finite, or if a graph
-    fails its comparison; then nothing is published. Imports torch; without a cache it takes about half a minute.
+    fails its comparison, and TrainingNotInstalled for a model that no version ships; then nothing is published.
     """
     if vectors.ndim != 2 or not np.isfinite(vectors).all():
         raise ReleaseNotPublished("The pool's vectors are not a finite matrix.", field="vectors", limit="finite [n, D]")
-    # The server starts without torch; only a release that needs new graphs imports it.
-    import torch
-
-    from backend.releases.models import chosen, entry_of, grouped
-    from exporters.package import export_ranker
-    from exporters.translate import OPSET
+    from backend.releases.models import entry_of, grouped, initial_ranker  # as above
     from models.rankers import DEFAULT
+    from models.rankers import offered as offered_rankers
     from models.shapes import CHANNELS_LIMIT
 
     done = 0
@@ -154,13 +164,12 @@ def publish_first(
         if progress is not None:
             progress(done, STEPS_BEFORE_RANKERS + len(offered))
 
-    torch.manual_seed(seed)
-    offered = chosen(rankers, vectors.shape[1])
+    offered = offered_rankers(tuple(rankers))
     made = _make_recall(store, vectors, terms, seed, step_done, cache)
     models: dict[str, ModelEntry] = {RECALL: made.entry}
     graphs: dict[str, dict[str, float]] = {RECALL: made.graphs}
-    for name, model in offered.items():
-        entry, graphs[name] = entry_of(store, model, export_ranker, cache)
+    for name in offered:
+        entry, graphs[name] = entry_of(store, initial_ranker(name, vectors.shape[1], seed, cache))
         models[name] = grouped(store, name, entry, models[RECALL], seed)
         step_done()
 
@@ -202,9 +211,6 @@ def publish_recall(
         return previous
     models, facts = previous.models, {}
     if changes.keys() & {"basis_size", "score_clip"}:
-        import torch
-
-        torch.manual_seed(seed)
         kept = previous.recall
         made = _make_recall(
             store,
@@ -224,20 +230,20 @@ def publish_recall(
 
 
 def export_first_graphs(cache: GraphCache, dimensions: int, *, progress: Advance | None = None) -> None:
-    """Export those graphs of the first release that need no articles into the cache.
+    """Export those graphs of the first release that need no articles and that no version ships into the cache.
 
-    D = `dimensions`. Raises ParityError if a graph differs from torch. Imports torch.
+    D = `dimensions`. Raises TrainingNotInstalled, or ReleaseNotPublished if a graph differs from torch.
     """
-    from backend.releases.models import chosen
-    from exporters.package import export_ranker, export_recall
-    from models.builders.recall import uni_fedrec_recall
+    from backend.releases.models import initial_ranker, initial_recall  # as above
+    from models.rankers import offered as offered_rankers
+    from models.shapes import BASIS_SIZE
 
-    rankers = chosen((), dimensions)
-    export_recall(uni_fedrec_recall(dim=dimensions), cache)
-    for done, model in enumerate(rankers.values(), start=1):
+    rankers = offered_rankers(())
+    initial_recall(dimensions, BASIS_SIZE, SCORE_CLIP, cache)
+    for done, name in enumerate(rankers, start=1):
         if progress is not None:
             progress(done, 1 + len(rankers))
-        export_ranker(model, cache)
+        initial_ranker(name, dimensions, SEED, cache)
     if progress is not None:
         progress(1 + len(rankers), 1 + len(rankers))
 
@@ -263,22 +269,17 @@ def export_rankers(
 ) -> ExportedRankers:
     """Export initial models of these names as blobs for a release; nothing is published.
 
-    cache: as in `publish_first`. Raises NothingPublished, or ReleaseNotPublished if a graph fails its comparison with
-    torch. Imports torch.
+    cache: as in `publish_first`. Raises NothingPublished, TrainingNotInstalled for a model that no version ships, or
+    ReleaseNotPublished if a graph fails its comparison with torch.
     """
-    import torch
-
-    from backend.releases.models import entry_of, grouped
-    from exporters.package import export_ranker
-    from models.rankers import RANKERS
+    from backend.releases.models import entry_of, grouped, initial_ranker  # as above
 
     release = store.require_current()
     recall = release.models[RECALL]
-    torch.manual_seed(seed)
     models: dict[str, ModelEntry] = {}
     graphs: dict[str, dict[str, float]] = {}
     for done, name in enumerate(names, start=1):
-        entry, graphs[name] = entry_of(store, RANKERS[name].build(release.dimensions), export_ranker, cache)
+        entry, graphs[name] = entry_of(store, initial_ranker(name, release.dimensions, seed, cache))
         models[name] = grouped(store, name, entry, recall, seed)
         if progress is not None:
             progress(done, len(names))
@@ -328,8 +329,7 @@ def publish_rankers(
     Existing models keep their training.
 
     publish: as `offer`, for callers that have to wait. Publishes nothing if the release has all of them. Raises
-    NothingPublished, or ReleaseNotPublished if a graph fails its comparison with torch. Imports torch if there is
-    anything to do.
+    NothingPublished, and what `export_rankers` raises.
     """
     previous = store.require_current()
     missing = missing_rankers(previous, rankers)

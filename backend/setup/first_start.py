@@ -22,7 +22,7 @@ from backend.embedding.embedder import (
     load_embedder,
 )
 from backend.embedding.state_store import DESCRIPTION_FILE
-from backend.errors import OwnfeedError
+from backend.errors import OwnfeedError, require_training
 from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow
 from backend.news.sections import SectionSorter, sentences
@@ -88,7 +88,7 @@ def _make_servable(
     pool = NewsPool(engine)
     if news_are_here is None and not pool.live(datetime.now(UTC)):
         raise PoolEmpty
-    from backend.releases.publish import RecallTerms, export_first_graphs, publish_first  # imports torch, needed once
+    from backend.releases.publish import RecallTerms, export_first_graphs, publish_first
     from exporters.graph_cache import GraphCache
 
     cache = GraphCache(settings.graphs_dir)
@@ -158,13 +158,14 @@ def _typical(live: Sequence[PoolRow]) -> list[str]:
 def prepare_word_model(settings: BackendSettings, steps: Steps, architecture: str, categories: bytes = b"") -> None:
     """Make what trains and serves a word-based news model, unless it exists for the settings' word vectors.
 
-    categories: the release's packed categories, for an architecture that reads their ids. Raises WordVectorsRefused,
-    WeightsRefused, or an exporter's ParityError.
+    categories: the release's packed categories, for an architecture that reads their ids. Raises
+    TrainingNotInstalled, WordVectorsRefused, WeightsRefused, or an exporter's ParityError.
     """
     from backend.embedding.word_model import keep_word_model, word_source
 
     if word_source(settings.encoder_dir, architecture) == named_words(settings):
         return
+    require_training("A news model over words")
     from backend.embedding.word_model import word_vectors  # reads BERT, needed once
     from exporters.graph_cache import GraphCache
     from exporters.news_encoder import with_table

@@ -27,8 +27,9 @@ from backend.embedding.embedder import (
     load_embedder,
 )
 from backend.embedding.encoder_files import GRAPH, HASHES, TOKENIZER, hashes_of, read_description
-from backend.embedding.initial_encoder import load_bert, load_tokenizer
+from backend.embedding.initial_encoder import load_tokenizer
 from backend.embedding.state_store import DESCRIPTION_FILE
+from backend.embedding.torch_encoder import load_bert
 from backend.embedding.weights import find_weights
 from backend.settings import BackendSettings
 from experiments.bench.bench_workspace import open_workspace

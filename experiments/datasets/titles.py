@@ -56,7 +56,7 @@ def product_vectors(pooled: NDArray[np.float32], dim: int) -> NDArray[np.float32
     """
     import torch
 
-    from backend.embedding.initial_encoder import load_bert
+    from backend.embedding.torch_encoder import load_bert
     from backend.embedding.weights import find_weights
     from models.news.plm import PlmNewsEncoder
 
@@ -87,7 +87,8 @@ def _embed(titles: Sequence[str], progress: ProgressCallback | None) -> NDArray[
     import torch
 
     from backend.embedding.embedder import length_buckets
-    from backend.embedding.initial_encoder import load_bert, load_tokenizer
+    from backend.embedding.initial_encoder import load_tokenizer
+    from backend.embedding.torch_encoder import load_bert
     from backend.embedding.weights import find_weights
 
     torch.set_num_threads(1)

@@ -24,7 +24,8 @@ from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.group_gradient import GroupGradientTask
 from device_app.training.tasks.nearest_prototype import NearestGroupTask
 from exporters.architectures import architectures
-from exporters.package import ExportedModel, export_once
+from exporters.exported import ExportedModel
+from exporters.package import export_once
 from exporters.parity import FULL, ONE, SOME, draw_inputs
 from protocol.tensors import pack
 from tests.conformance.node_end import ask_node

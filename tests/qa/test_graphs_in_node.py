@@ -21,7 +21,8 @@ import torch
 from numpy.typing import NDArray
 
 from exporters.architectures import architectures
-from exporters.package import ExportedModel, export_once
+from exporters.exported import ExportedModel
+from exporters.package import export_once
 from exporters.parity import FULL, NONE, ONE, SOME, draw_inputs
 from exporters.signature import GraphSpec, trained
 from models.shapes import CLICKS

@@ -130,7 +130,7 @@ def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[n
 
 
 def _loaded(bert: BertWeights) -> torch.nn.Module:
-    from backend.embedding.initial_encoder import load_bert  # slow import, not needed for a head
+    from backend.embedding.torch_encoder import load_bert  # slow import, not needed for a head
 
     return load_bert(bert)
 

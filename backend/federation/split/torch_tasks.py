@@ -54,7 +54,7 @@ class FrozenStates:
 
         Raises WeightsRefused.
         """
-        from backend.embedding.initial_encoder import load_bert  # slow import, not needed for a head
+        from backend.embedding.torch_encoder import load_bert  # slow import, not needed for a head
 
         torch.set_num_threads(threads)
         bert = load_bert(find_weights(self.bert, self.bert_sha256))

@@ -26,6 +26,7 @@ from backend.federation.strategies.news_model_release import (
     by_model,
     live_titles,
     news_model_result,
+    require_torch,
     user_model_step,
 )
 from backend.federation.strategies.strategy import FederatedSystem, Plan, RoundContext, RoundResult
@@ -56,10 +57,12 @@ class NewsHead:
         """Ask for gradients of the user model's parameters and of the head's.
 
         Materials are the head, the graph of its gradient, and the pooled states of the whole pool in shards by
-        publishing day. Raises RoundImpossible if `bert_encoder` isn't on this server or has trained layers of BERT
-        below its head.
+        publishing day. Raises RoundImpossible if torch or `bert_encoder` isn't on this server, or the latter
+        has trained layers of BERT below its head.
         """
         from backend.embedding.pooled_states import LayersTrained, PooledStates  # imports ONNX Runtime
+
+        require_torch()
 
         assert system.model is not None
         try:

@@ -17,6 +17,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from backend.db.tables import RoundRow, VectorRow
+from backend.errors import TrainingNotInstalled, require_training
 from backend.federation.bounded_mean import PREFIX
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
@@ -104,11 +105,20 @@ def bert_encoder(context: RoundContext) -> str:
     return first_encoder(folder)
 
 
+def require_torch() -> None:
+    """Raise RoundImpossible if torch isn't installed here, with which the server trains its part."""
+    try:
+        require_training("A round that trains the news model")
+    except TrainingNotInstalled as missing:
+        raise RoundImpossible(missing.detail, field="system") from missing
+
+
 def require_bert(context: RoundContext) -> None:
-    """Raise RoundImpossible if the release's encoder reads words.
+    """Raise RoundImpossible if the release's encoder reads words, or torch isn't installed here.
 
     Rows are gradients of the served vectors.
     """
+    require_torch()
     if bert_encoder(context) != context.release.encoder:
         raise RoundImpossible(
             "The release's news encoder was trained by FedNewsRec's rounds and reads words instead of BERT's states. "

@@ -24,6 +24,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.errors import require_training
 from backend.federation.bounded_mean import PREFIX, Aggregate, length
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
@@ -354,11 +355,16 @@ def principal_axes(prototypes: NDArray[np.float32], count: int) -> NDArray[np.fl
 
 
 def gradient_graph(folder: Path, size: int, axes: int, dimensions: int) -> bytes:
-    """Return the gradient's graph for devices, cached in the folder by its content.
+    """Return the gradient's graph for devices: the one that travels with Ownfeed, or cached in the folder.
 
-    A separate process builds it, since that imports torch.
+    A separate process builds the latter, since that imports torch. Raises TrainingNotInstalled.
     """
     from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
+    from exporters.shipped import reported_basis_entry, shipped
+
+    if (found := shipped(reported_basis_entry(size, axes, dimensions, SHARPNESS))) is not None:
+        return found.graphs["gradient"]
+    require_training("A round of basic interests of another number than the defaults")
 
     def make() -> KeptGraphs:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent) as apart:

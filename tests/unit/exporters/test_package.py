@@ -12,8 +12,9 @@ import torch
 from torch.testing import assert_close
 
 from exporters.architectures import architectures, name_of
+from exporters.exported import ExportedModel
 from exporters.graph_cache import GraphCache
-from exporters.package import ExportedModel, export_ranker, export_recall
+from exporters.package import export_ranker, export_recall
 from models.builders.rankers import cosine_ranker, nrms_user
 from models.builders.recall import uni_fedrec_recall
 from models.recall.basis import BasisRecall

@@ -10,7 +10,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 import torch
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
 import backend.embedding.initial_encoder as first
+import backend.embedding.torch_encoder as torch_encoder
 from backend.composition import build_services
 from backend.embedding.embedder import (
     HEAD_GRADIENT_FILE,
@@ -34,8 +34,8 @@ from backend.embedding.embedder import (
 from backend.embedding.encoder_files import EncoderDamaged
 from backend.embedding.initial_encoder import EncoderDiffers, load_tokenizer, make_initial_encoder
 from backend.embedding.pooled_states import LayersTrained, PooledStates
-from backend.embedding.weights import PACKAGED, find_weights
-from backend.errors import BackendSettingsRefused
+from backend.embedding.weights import PACKAGED, BertWeights, find_weights
+from backend.errors import BackendSettingsRefused, TrainingNotInstalled
 from backend.federation.optimizers import Memory
 from backend.federation.split.news_model_files import LAYERS_FILE, LayersRefused, StoredEncoder, keep, named_weights
 from backend.federation.split.process import VectorGradients, run_step
@@ -190,7 +190,7 @@ def test_description_names_weights_and_digest(settings: BackendSettings, embedde
     assert about["bert_sha256"] == find_weights(PACKAGED).sha256
     assert about["digest"] == embedder.digest
     assert (len(embedder.digest), embedder.dimensions) == (16, 256)
-    assert {path.name for path in settings.data_dir.iterdir()} == {"encoder", "graphs"}, "no scratch is left"
+    assert {path.name for path in settings.data_dir.iterdir()} == {"encoder"}, "no scratch is left"
 
 
 def test_head_that_does_not_match_its_description_is_refused(settings: BackendSettings, tmp_path: Path) -> None:
@@ -260,11 +260,10 @@ def test_round_refuses_to_build_on_a_damaged_shared_file(
     assert list(folder.glob("trained/*")) == [], "nothing half-written"
 
 
-def test_second_data_folder_reuses_exported_graphs_and_fits_its_own_head(
-    settings: BackendSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_second_data_folder_has_the_same_graphs_and_fits_its_own_head(
+    settings: BackendSettings, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(first, "export_news_encoder", lambda _: pytest.fail("exported twice"))
-    other = BackendSettings(data_dir=tmp_path, graphs_dir=settings.graphs_dir, embed_threads=1)
+    other = BackendSettings(data_dir=tmp_path, embed_threads=1)
     called: list[str] = []
     make_initial_encoder(other, lambda: called.append("titles") or TITLES[:40])  # type: ignore[func-returns-value]
     assert called == ["titles"]
@@ -273,12 +272,35 @@ def test_second_data_folder_reuses_exported_graphs_and_fits_its_own_head(
         assert (other.encoder_dir / file).read_bytes() == (settings.encoder_dir / file).read_bytes()
 
 
-def test_graph_that_differs_from_torch_is_not_kept(
-    settings: BackendSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    exported = onnx.load(settings.encoder_dir / "encoder.onnx")
-    monkeypatch.setattr(first, "export_news_encoder", lambda _: exported)  # exporting takes long and is not the matter
+@pytest.fixture
+def not_shipped(settings: BackendSettings, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Make the packaged BERT one whose graph no version ships; records exports, which take long and give the same."""
+    exports: list[str] = []
 
+    def exported(weights: BertWeights, dimensions: int) -> tuple[bytes, bytes]:
+        exports.append(weights.sha256)
+        graph, head_gradient = (settings.encoder_dir / name for name in ("encoder.onnx", HEAD_GRADIENT_FILE))
+        return graph.read_bytes(), head_gradient.read_bytes()
+
+    monkeypatch.setattr(first, "shipped", lambda _: None)
+    monkeypatch.setattr(torch_encoder, "export_encoder", exported)
+    return exports
+
+
+def test_graph_of_another_bert_is_exported_once_and_compared_with_torch(
+    settings: BackendSettings, tmp_path: Path, not_shipped: list[str]
+) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        made = BackendSettings(data_dir=tmp_path / name, graphs_dir=tmp_path / "graphs", embed_threads=1)
+        make_initial_encoder(made, lambda: TITLES)
+        assert load_embedder(made).digest == load_embedder(settings).digest, "the same titles give the same head"
+    assert not_shipped == [find_weights(PACKAGED).sha256]
+
+
+def test_graph_that_differs_from_torch_is_not_kept(
+    tmp_path: Path, not_shipped: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     class NegatingEmbedder(OnnxEmbedder):
         def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> np.ndarray:
             return -super().encode(titles, progress=progress)
@@ -290,6 +312,16 @@ def test_graph_that_differs_from_torch_is_not_kept(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     with pytest.raises(EncoderMissing):
         load_embedder(elsewhere)
+
+
+def test_another_bert_without_torch_is_refused_in_one_line(
+    tmp_path: Path, not_shipped: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.errors.training_is_installed", lambda: False)
+    with pytest.raises(TrainingNotInstalled, match=r"another BERT .* pip install 'ownfeed\[train\]'") as refused:
+        make_initial_encoder(BackendSettings(data_dir=tmp_path), lambda: TITLES)
+    assert "\n" not in refused.value.detail
+    assert not_shipped == []
 
 
 def test_pooled_states_match_berts_and_new_titles_are_encoded(

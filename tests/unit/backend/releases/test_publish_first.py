@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 import torch
 
+import backend.releases.models
 import exporters.package
 from backend.releases.codebooks import read_centroids
 from backend.releases.errors import ReleaseNotPublished
 from backend.releases.publish import RecallTerms, publish_changes, publish_first, publish_rankers, publish_recall
 from backend.releases.store import ReleaseStore
+from exporters.exported import ExportedModel
 from exporters.graph_cache import GraphCache
 from exporters.graphs import ranker_graphs
-from exporters.package import ExportedModel
 from exporters.parity import ParityError
+from exporters.shipped import recall_entry, shipped
 from models.recall.basis import BasisRecall
+from models.shapes import private_names
+from models.user.candidate_attention import FeatureRanker
 from protocol.releases import ModelRole
 from tests.doubles.news import synthetic_pool
 from tests.doubles.small_release import migrated_engine, small_store
@@ -39,10 +43,16 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[torch.nn.Module]:
     def stand_in(model: torch.nn.Module, cache: GraphCache | None) -> ExportedModel:
         seen.append(model)
         role: ModelRole = "recall" if isinstance(model, BasisRecall) else "ranker"
-        purposes = ("context", "decompose", "gradient") if role == "recall" else ("score",)
+        graphs = {each: each.encode() for each in (("decompose", "gradient") if role == "recall" else ("score",))}
+        if isinstance(model, BasisRecall):  # the distance is calibrated with it
+            entry = shipped(recall_entry(model.basis_keys.shape[1], 30, 0.2))
+            assert entry is not None
+            graphs["context"] = entry.graphs["context"]
         weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
-        return ExportedModel(type(model).__name__, role, {each: each.encode() for each in purposes}, weights)
+        features = model.features if isinstance(model, FeatureRanker) else ()
+        return ExportedModel(type(model).__name__, role, graphs, weights, private_names(model), features)
 
+    monkeypatch.setattr(backend.releases.models, "shipped_model", lambda _: None)
     monkeypatch.setattr(exporters.package, "export_recall", stand_in)
     monkeypatch.setattr(exporters.package, "export_ranker", stand_in)
     return seen

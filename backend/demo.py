@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import httpx
 
 from backend.db.engine import open_engine
+from backend.errors import training_is_installed
 from backend.news.newspaper import GeneratedNewspaper
 from backend.operations.admin_client import Operator, OperatorRefused
 from backend.releases.between_rounds import is_published
@@ -26,7 +27,8 @@ from backend.server.local_processes import LOOPBACK, LocalPlan, LocalProcesses, 
 from backend.server.progress import Steps
 from backend.settings import BackendSettings, load_settings
 from backend.setup.first_start_process import FirstStartProcess
-from models.rankers import choices
+from exporters.shipped import is_shipped
+from models.rankers import RANKERS, choices, release_name
 from protocol.fleet_figures import read_fleet_figures
 
 LOOK_SEC = 1.0
@@ -74,6 +76,17 @@ class DemoPlan(LocalPlan):
         return (
             "Your own device reports as the paper has it: its privacy page says what that costs. It doesn't train\n"
             "until you switch that on."
+        )
+
+    @property
+    def left_out(self) -> str:
+        """What the demo leaves out, as text for the terminal; empty if nothing."""
+        missing = len(choices()) - len(demo_rankers(self.backend_settings()))
+        return (
+            f"{missing} of the papers' models, and rounds that train the news model, need torch, which is not "
+            "installed:\n  pip install 'ownfeed[train]'\n"
+            if missing
+            else ""
         )
 
     @property
@@ -125,8 +138,16 @@ DEMO_ROUNDS = {
     "OWNFEED_BACKEND_ROUNDS_POLLS_PER_DEVICE": "1",
 }
 
-# The console can start every system here, so the releases contain every ranker.
-DEMO_RANKERS = {"OWNFEED_BACKEND_RANKERS": json.dumps(choices())}
+
+def demo_rankers(settings: BackendSettings) -> tuple[str, ...]:
+    """Rankers of the demo's releases: all, so that the console can start every system.
+
+    Without torch, and without a command that installs it, only those whose graphs travel with Ownfeed.
+    """
+    if training_is_installed() or settings.install_training is not None:
+        return choices()
+    return tuple(name for name in choices() if is_shipped(RANKERS[release_name(name)].architecture))
+
 
 # The fleet's devices all connect from this machine; elsewhere one address gets only a few places in a round.
 DEMO_ADDRESSES = {"OWNFEED_BACKEND_UNBOUNDED_ADDRESSES": '["127.0.0.0/8", "::1/128"]'}
@@ -203,7 +224,7 @@ def start_demo(plan: DemoPlan, processes: LocalProcesses, steps: Steps) -> Runni
             "OWNFEED_BACKEND_INDEX": settings.index,
             **plan.printed,
             **DEMO_ROUNDS,
-            **DEMO_RANKERS,
+            "OWNFEED_BACKEND_RANKERS": json.dumps(demo_rankers(settings)),
             **DEMO_ADDRESSES,
         }
         processes.start("backend", ["serve", "--host", LOOPBACK, "--port", str(plan.backend_port)], backend)

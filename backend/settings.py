@@ -459,6 +459,11 @@ class BackendSettings(StorageSettings, EncoderSettings):
         "3 MB larger. One that is named here later is added at the next start, and then ranks by cosine "
         "until it is trained.",
     )
+    install_training: str | None = Field(
+        default=None,
+        description="A command that installs torch and what else trains news models and exports graphs, run in the "
+        "background if they are missing and a ranker needs them; `make demo` names one.",
+    )
     counts_every_minutes: float = Field(
         default=60.0,
         ge=0,

@@ -7,8 +7,10 @@ the next start continues from there.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -29,7 +31,7 @@ from backend.embedding.embedder import load_embedder
 from backend.embedding.pooled_states import LayersTrained, PooledStates
 from backend.embedding.state_store import DESCRIPTION_FILE
 from backend.embedding.word_model import FEDNEWSREC, LSTUR, NAML, word_source
-from backend.errors import OwnfeedError
+from backend.errors import OwnfeedError, training_is_installed
 from backend.federation.strategies.news_head import NewsHead
 from backend.federation.systems import COMPOSED, reads_release
 from backend.news.pool import NewsPool
@@ -46,8 +48,9 @@ from protocol.releases import CategoryVocabulary, ReleaseManifest
 NICENESS = 10
 """Requests and everything else have priority."""
 COMMAND = (sys.executable, "-m", "backend.setup.backfill")
-VECTORS, CODEBOOKS, WORD_MODEL = "vectors", "codebooks", "word_model"
-"""Tasks besides rankers, which have their names in releases. A release has no codebooks if its pool was too small."""
+VECTORS, CODEBOOKS, TRAINING, WORD_MODEL = "vectors", "codebooks", "training", "word_model"
+"""Tasks besides rankers, which have their names in releases. A release has no codebooks if its pool was too small.
+TRAINING installs the extra `train`."""
 WORD_MODELS = {FEDNEWSREC: WORD_MODEL, NAML: NAML, LSTUR: LSTUR}
 """The task that prepares a word-based news model, by architecture."""
 TASK, WAITING, FINISHED = "task", "waiting", "finished"
@@ -215,7 +218,10 @@ def missing_parts(settings: BackendSettings, releases: ReleaseStore, pool: NewsP
     if is_ours and not manifest.recall.codebooks:
         found.append(CODEBOOKS)
     rankers = dict.fromkeys(f"{RANKER_PREFIX}{one}" for one in settings.rankers)
-    found += [name for name in rankers if name not in manifest.models]
+    missing = [name for name in rankers if name not in manifest.models]
+    if missing and settings.install_training is not None and not training_is_installed():
+        found.append(TRAINING)
+    found += missing
     if not is_ours:
         return found
     # a release that is still to be made includes it
@@ -234,6 +240,7 @@ class BackfillWorker:
     engine: Engine
     releases: ReleaseStore
     steps: StepWriter
+    installer: TrainingInstaller | None = None
 
     def run(self, task: str) -> None:
         """Run a task, or report why it was refused."""
@@ -251,6 +258,7 @@ class BackfillWorker:
         return {
             VECTORS: self._vectors,
             CODEBOOKS: self._codebooks,
+            TRAINING: self._training,
             **{task: partial(self._word_model, architecture) for architecture, task in WORD_MODELS.items()},
         }
 
@@ -278,6 +286,10 @@ class BackfillWorker:
         pool = NewsPool(self.engine)
         _, vectors = pool.vectors(self.releases.require_current().encoder)
         publish_codebooks(self.releases, vectors)
+
+    def _training(self) -> None:
+        if self.installer is not None:
+            self.installer.wait()
 
     def _ranker(self, name: str) -> None:
         from backend.releases.publish import ExportedRankers, offer, publish_rankers
@@ -308,6 +320,29 @@ class BackfillWorker:
         yield lambda done, total: self.steps.write(DONE, done, total)
 
 
+class TrainingInstallFailed(OwnfeedError):
+    """The command of the setting `install_training` failed."""
+
+    code, status, title = "training-install-failed", 500, "What trains models could not be installed"
+
+
+class TrainingInstaller:
+    """Runs the command of the setting `install_training`, while other tasks that need nothing of it run."""
+
+    def __init__(self, command: str) -> None:
+        self._process = subprocess.Popen(
+            shlex.split(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def wait(self) -> None:
+        """Wait until it is installed. Raises TrainingInstallFailed with the command's last line."""
+        said, _ = self._process.communicate()
+        if self._process.returncode:
+            last = ([line.strip() for line in said.splitlines() if line.strip()] or ["it said nothing"])[-1]
+            raise TrainingInstallFailed(f"The setting install_training failed: {last[:300]}")
+        importlib.invalidate_caches()
+
+
 def main() -> int:
     """Run the process: input on standard input, progress on standard output, errors on standard error."""
     job = BackfillJob.model_validate_json(sys.stdin.read())
@@ -319,7 +354,9 @@ def main() -> int:
     try:
         releases = ReleaseStore.open(engine, job.settings)
         releases.encoders.take()
-        worker = BackfillWorker(job.settings, engine, releases, steps)
+        command = job.settings.install_training if TRAINING in job.tasks else None
+        installer = None if command is None else TrainingInstaller(command)
+        worker = BackfillWorker(job.settings, engine, releases, steps, installer)
         for task in job.tasks:
             worker.run(task)
     except (OwnfeedError, OSError) as refused:

@@ -22,7 +22,7 @@ import pytest
 
 import backend.demo
 import backend.server.local_processes
-from backend.demo import DEMO_DEVICE, DEMO_READERS, DEMO_ROUNDS, DemoPlan, print_progress, start_demo
+from backend.demo import DEMO_DEVICE, DEMO_READERS, DEMO_ROUNDS, DemoPlan, demo_rankers, print_progress, start_demo
 from backend.errors import BackendSettingsRefused
 from backend.federation.rounds.selection import WINDOW_SEC
 from backend.news.newspaper import GeneratedNewspaper
@@ -31,6 +31,7 @@ from backend.server.local_processes import LocalProcesses, StartRefused, single_
 from backend.server.progress import SilentSteps, Steps
 from backend.settings import BackendSettings, load_settings
 from device_app.settings import DeviceSettings, PrivacySettings
+from models.rankers import choices
 from protocol.fleet_figures import FleetFigures, write_fleet_figures
 from tests.doubles.small_world import free_port
 
@@ -388,3 +389,16 @@ def test_demo_device_polls_count_as_one_device() -> None:
     counted = float(DEMO_ROUNDS["OWNFEED_BACKEND_ROUNDS_POLLS_PER_DEVICE"])
     assert WINDOW_SEC / float(DEMO_DEVICE.get(pace, usual)) / counted <= 2
     assert float(DEMO_READERS[pace]) < usual
+
+
+def test_demo_offers_without_torch_what_needs_none_and_says_what_is_missing(
+    plan: DemoPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert demo_rankers(plan.backend_settings()) == choices()
+    assert plan.left_out == ""
+    monkeypatch.setattr(backend.demo, "training_is_installed", lambda: False)
+    assert demo_rankers(plan.backend_settings()) == ("finding",), "the default ranker, in groups"
+    assert plan.left_out.startswith(f"{len(choices()) - 1} of the papers' models")
+    monkeypatch.setenv("OWNFEED_BACKEND_INSTALL_TRAINING", "make torch")
+    assert demo_rankers(plan.backend_settings()) == choices()
+    assert plan.left_out == ""

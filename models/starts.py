@@ -106,4 +106,4 @@ def fitted_head(pooled: NDArray[np.floating], out_dim: int) -> tuple[NDArray[np.
 def rotation(dim: int) -> NDArray[np.float64]:
     """Return the same random orthogonal [dim, dim] matrix at every call."""
     q, r = np.linalg.qr(np.random.default_rng(ROTATION_SEED).standard_normal((dim, dim)))
-    return q * np.sign(r.diagonal())  # QR leaves the signs undetermined
+    return np.asarray(q * np.sign(r.diagonal()))  # QR leaves the signs undetermined

@@ -37,17 +37,16 @@ from models.rankers import RANKERS, offered
 from models.shapes import BASIS_SIZE
 
 
-def small_entries() -> Iterator[tuple[str, KeptGraphs]]:
-    """Export all entries but the encoders', by name. Raises ParityError."""
-    for dim in DIMENSIONS:
-        recall = export_recall(uni_fedrec_recall(score_clip=SCORE_CLIP, dim=dim))
-        yield recall_entry(dim, BASIS_SIZE, SCORE_CLIP), _entry(recall, with_weights=False)
-        for name in offered(()):
-            ranker = export_ranker(RANKERS[name].build(dim))
-            yield ranker_entry(RANKERS[name].architecture, dim), _entry(ranker)
-        size, axes = BasisRounds.size, BasisRounds.axes
-        graph = export_basis_gradient(size, axes, dim, SHARPNESS)
-        yield reported_basis_entry(size, axes, dim, SHARPNESS), KeptGraphs({"gradient": graph}, {})
+def small_entries(dim: int) -> Iterator[tuple[str, KeptGraphs]]:
+    """Export all entries for news vectors of this size but the encoder's, by name. Raises ParityError."""
+    recall = export_recall(uni_fedrec_recall(score_clip=SCORE_CLIP, dim=dim))
+    yield recall_entry(dim, BASIS_SIZE, SCORE_CLIP), _entry(recall, with_weights=False)
+    for name in offered(()):
+        ranker = export_ranker(RANKERS[name].build(dim))
+        yield ranker_entry(RANKERS[name].architecture, dim), _entry(ranker)
+    size, axes = BasisRounds.size, BasisRounds.axes
+    graph = export_basis_gradient(size, axes, dim, SHARPNESS)
+    yield reported_basis_entry(size, axes, dim, SHARPNESS), KeptGraphs({"gradient": graph}, {})
 
 
 def encoder_entry_of(dimensions: int) -> tuple[str, KeptGraphs]:
@@ -77,8 +76,9 @@ def write_all(folder: Path) -> None:
     """Write all entries into the folder, in place of those there."""
     shutil.rmtree(folder, ignore_errors=True)
     kept = GraphCache(folder)
-    for name, entry in (*small_entries(), *map(encoder_entry_of, DIMENSIONS)):
-        kept.write(name, entry)
+    for dim in DIMENSIONS:
+        for name, entry in (*small_entries(dim), encoder_entry_of(dim)):
+            kept.write(name, entry)
 
 
 if __name__ == "__main__":

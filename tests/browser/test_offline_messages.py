@@ -27,9 +27,12 @@ WITHIN_MS = 60_000
 WIDTHS = (390, 768, 1440)
 MOVED = "new Promise(done => setTimeout(() => done(window.moved), 100))"
 WATCH_MOVES = """() => {
-  window.moved = 0;
+  window.moved = [];
   new PerformanceObserver(list => {
-    for (const shift of list.getEntries()) window.moved += shift.value;
+    for (const shift of list.getEntries()) {
+      const nodes = shift.sources.map(source => source.node?.outerHTML?.slice(0, 200) ?? source.node?.nodeName);
+      window.moved.push([Math.round(shift.startTime), shift.value, ...nodes]);
+    }
   }).observe({type: 'layout-shift', buffered: true});
 }"""
 REFUSED = "[Errno 111] Connection refused"
@@ -129,7 +132,7 @@ def test_failures_during_an_outage_disappear_from_an_open_page(
     device.parts.syncing.reached()
     expect(page.locator("[data-pulse]")).to_be_hidden(timeout=WITHIN_MS)
     assert "can't reach" not in page.locator("body").inner_text()
-    assert page.evaluate(MOVED) == 0
+    assert page.evaluate(MOVED) == []
     page.reload()
     assert "can't reach" not in page.locator("body").inner_text(), "before the next look for what is new, too"
     page.context.close()
@@ -152,7 +155,7 @@ def test_fault_of_the_device_is_shown_with_details_and_disappears_after_success(
     with home.device.alerts.of("copy"):
         pass
     expect(fault).to_have_text("Making the daily copy works again", timeout=WITHIN_MS)
-    assert page.evaluate(MOVED) == 0
+    assert page.evaluate(MOVED) == []
     expect(page.locator("[data-alert=sync]"), "the other one stands").to_contain_text("was refused")
     page.reload()
     expect(fault).to_have_count(0)
@@ -180,7 +183,7 @@ def test_page_made_offline_announces_reconnection(chromium: Browser, serve: Serv
     backend.down = False
     home.device.parts.syncing.reached()
     expect(notice).to_have_text("The publisher can be reached again.", timeout=WITHIN_MS)
-    assert page.evaluate(MOVED) == 0
+    assert page.evaluate(MOVED) == []
     page.context.close()
 
 

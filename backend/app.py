@@ -24,6 +24,7 @@ from backend.server.log import server_log
 from backend.server.problems import install_problems
 from backend.server.public_face import PublicFace
 from backend.server.request_limits import Admission, BodyTimes, RateLimits, RequestLimits
+from backend.server.shared_answers import SharedAnswers
 from backend.settings import BackendSettings, load_settings
 from backend.setup.backfill import missing_parts
 
@@ -83,6 +84,12 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     app.routes.extend(reader_router(built_folder(), builds, api=api).routes)
     install_problems(app)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    # The last one added is the first to see a request.
+    app.add_middleware(
+        SharedAnswers,
+        keep_sec=parts.settings.shared_answers_sec,
+        on_request={"/v1/rounds/current": parts.coordinator.polls.note},
+    )
     app.add_middleware(
         PublicFace,
         origin=parts.settings.public_origin,

@@ -406,6 +406,13 @@ class BackendSettings(StorageSettings, EncoderSettings):
         le=100_000,
         description="Requests that may wait for such a thread, for at most 2 s; every further one is answered 503.",
     )
+    shared_answers_sec: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Seconds for which an answer that is the same for every device, such as the current release, is "
+        "repeated from memory; 0: it is made for each request.",
+    )
     round_threads: int = Field(
         default=3,
         ge=1,

@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from backend.api.openapi import JSON, WITH_BODY, answers, parse, require_media_type, takes
 from backend.recall.service import compress
 from backend.server.request_limits import SOURCE, takes_gzip
+from backend.server.shared_answers import FOR_ALL
 from protocol.news import BodiesAnswer, BodiesRequest, NewsBody
 from protocol.recall import CANDIDATES_LIMIT, RecallAnswer
 
@@ -33,7 +34,7 @@ def router(services: Services) -> APIRouter:
     ) -> Response:
         started = time.perf_counter()
         etag = f'"{services.service.default_list_name(limit)}"'
-        headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+        headers = {"ETag": etag, "Cache-Control": FOR_ALL, "Vary": "Accept-Encoding"}
         if etag in _etags(request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers=headers)
         answer = services.service.kept_default_list(limit) or await run_in_threadpool(

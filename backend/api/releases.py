@@ -22,6 +22,7 @@ from backend.recall.published_popularity import PublishedPopularity
 from backend.recall.vector_shards import VectorShardStore
 from backend.releases.errors import NothingPublished, UnknownBlob
 from backend.releases.rotation import key_history
+from backend.server.shared_answers import FOR_ALL
 from protocol.broadcast import PoolCodes
 from protocol.chain import LENGTHS, KeyHistory, ReleaseChain
 from protocol.ids import NewsId, ReleaseId, Sha256, ShardName, ShortRelease, short_release
@@ -60,7 +61,7 @@ def router(services: Services) -> APIRouter:
     @routes.get("/v1/keys", responses=answers(404))
     def keys(response: Response) -> KeyHistory:
         """The key that signs releases, and the rotations that lead a device from an older trusted key to it."""
-        response.headers["Cache-Control"] = "no-cache"
+        response.headers["Cache-Control"] = FOR_ALL
         return key_history(services.releases)
 
     @routes.get("/v1/releases/chain", responses=answers(404, 422))
@@ -79,7 +80,7 @@ def router(services: Services) -> APIRouter:
                 field="last",
                 limit=f"one of {', '.join(map(str, LENGTHS))}",
             )
-        response.headers["Cache-Control"] = "no-cache"
+        response.headers["Cache-Control"] = FOR_ALL
         return services.releases.chain(last)
 
     @routes.get("/v1/blobs/{sha256}", response_class=Response, responses=answers(404, 422, also={200: BLOB_MEDIA_TYPE}))
@@ -111,7 +112,8 @@ def router(services: Services) -> APIRouter:
         return tagged(request, content, etag, JSON)
 
     @routes.get("/v1/releases/{short}/vectors", responses=answers(404, 409, 410, 422))
-    def vectors(short: Annotated[ShortRelease, Path()]) -> ShardList:
+    def vectors(response: Response, short: Annotated[ShortRelease, Path()]) -> ShardList:
+        response.headers["Cache-Control"] = FOR_ALL
         encoder, shards = store.list()
         release = _of_live_encoder(services, short, encoder)
         return ShardList(release=release, encoder=encoder, shards=shards)
@@ -173,7 +175,7 @@ def _of_a_release(content: type[BaseModel] | str) -> dict[int | str, Any]:
 def tagged(request: Request, content: bytes, tag: str, media_type: str) -> Response:
     """The content, or 304 if the client has it already."""
     etag = f'"{tag}"'
-    headers = {"ETag": etag, "Cache-Control": "no-cache"}
+    headers = {"ETag": etag, "Cache-Control": FOR_ALL}
     known = {part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")}
     if etag in known:
         return Response(status_code=304, headers=headers)

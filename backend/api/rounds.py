@@ -39,8 +39,7 @@ def router(services: Services) -> APIRouter:
         response_model=None,
         responses=answers(also={200: OpenRounds, 204: None}),
     )
-    def current(request: Request) -> Response:
-        coordinator.polls.note(source_of(request, coordinator.addresses))
+    def current() -> Response:
         found = coordinator.open_rounds()
         return _message_or_nothing(OpenRounds(rounds=tuple(found)) if found else None)
 

@@ -225,6 +225,8 @@ SPOKEN = (PROTOCOL_HEADER.encode("ascii"), str(PROTOCOL_VERSION).encode("ascii")
 
 SOURCE = "ownfeed.source"
 """Key of the request's source in its ASGI scope."""
+FROM_MEMORY = "ownfeed.from_memory"
+"""Key in the scope of a request that was answered from memory: it is counted, but has no line in the log."""
 
 SourceOf = Callable[[str | None, Sequence[str]], str | None]
 """Returns a request's source from its peer address and X-Forwarded-For (`ClientAddresses.source`)."""
@@ -391,6 +393,8 @@ class RequestLimits:
         seconds = time.perf_counter() - started
         if self._note is not None:
             self._note(scope["method"], getattr(scope.get("route"), "path", None), exchange.status, seconds)
+        if FROM_MEMORY in scope and exchange.status in (200, 204, 304):
+            return
         _log.info(
             "%s %s %d received=%d sent=%d ms=%.1f",
             scope["method"],

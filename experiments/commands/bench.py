@@ -27,6 +27,7 @@ class BenchName(StrEnum):
     latency = "latency"
     feed = "feed"
     overload = "overload"
+    polls = "polls"
     workers = "workers"
     round = "round"
     systems = "systems"

@@ -39,7 +39,7 @@ def clustered_vectors(count: int, *, clusters: int = 60, dimensions: int = DIMEN
 
 def settings_in(folder: Path, **changes: Any) -> BackendSettings:
     """Settings that keep everything in `folder` and poll often."""
-    return BackendSettings(**{"data_dir": folder, "pool_poll_sec": 0.05, **changes})
+    return BackendSettings(**{"data_dir": folder, "pool_poll_sec": 0.05, "shared_answers_sec": 0, **changes})
 
 
 def indexes_in(settings: BackendSettings) -> IndexStore:

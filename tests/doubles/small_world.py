@@ -359,6 +359,7 @@ def small_world(first: Path, folder: Path) -> Iterator[SmallWorld]:
         graphs_dir=shared_graphs().folder,
         round_tick_sec=0.05,
         pool_poll_sec=0.2,
+        shared_answers_sec=0,
         gate=False,
         unbounded_addresses=("127.0.0.0/8",),
     )

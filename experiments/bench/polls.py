@@ -25,7 +25,7 @@ from experiments.records import Cell, Table
 from protocol.ids import short_release
 from protocol.releases import ReleaseManifest, SignedManifest
 
-REQUESTS, WARM_UP, TURNS = 2_000, 200, 1
+REQUESTS, WARM_UP, TURNS = 2_000, 200, 3
 BEHIND_A_PROXY = {"OWNFEED_BACKEND_TRUSTED_PROXIES": '["127.0.0.0/8"]'}
 MADE_EACH_TIME = {"OWNFEED_BACKEND_SHARED_ANSWERS_SEC": "0"}
 BARE = "bare uvicorn, an empty 304"

@@ -216,6 +216,20 @@ def test_shipped_proxy_forwards_address_host_and_whole_uploads(tmp_path: Path, p
         assert ask(port, "/console", THIRD).status_code == 404, "the operator's pages are on another port"
 
 
+def test_shipped_cache_answers_polls_that_are_the_same_for_all(tmp_path: Path) -> None:
+    """Oracle: the backend's limit of one request a minute for an address, which a poll from the cache doesn't reach."""
+    with public_backend(tmp_path / "backend") as at, in_front(tmp_path / "proxy", "nginx", [at]) as port:
+        first, polls = ask(port, "/v1/pictures", READER), list[httpx.Response]()
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until or not polls:
+            polls.append(ask(port, "/v1/pictures", READER, if_none_match=first.headers["etag"]))
+        assert first.status_code == 200
+        assert polls[0].status_code == 304, "the proxy compares the tag itself"
+        assert {each.status_code for each in polls} <= {304, 429}, "429 once the second is over"
+        assert ask(port, "/v1/rounds/current", OTHER).status_code == 204
+        assert ask(port, "/v1/rounds/current", OTHER).status_code == 429, "polls for a round reach the backend"
+
+
 @EACH
 def test_shipped_load_balancer_survives_the_loss_of_a_machine(tmp_path: Path, proxy: str) -> None:
     with ExitStack() as stack:

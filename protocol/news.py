@@ -12,7 +12,7 @@ from protocol.ids import Message, NewsId
 from protocol.links import leads_out
 
 BODIES_PER_REQUEST = 1_000
-ALSO_LIMIT = 10
+ALSO_LIMIT = 100
 UNDATED_AGE = timedelta(days=30)
 """An article of unknown age counts as published this long before it arrived, so that it comes after dated ones."""
 

@@ -6,7 +6,7 @@ import { leadsOut } from "./links";
 import { msOf } from "./moments";
 
 export const BODIES_PER_REQUEST = 1_000;
-const ALSO_LIMIT = 10;
+const ALSO_LIMIT = 100;
 const UNDATED_MS = 30 * 86_400_000;
 
 /**

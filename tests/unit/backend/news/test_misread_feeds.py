@@ -220,6 +220,14 @@ def test_near_duplicate_of_another_feed_is_listed_by_its_original(take: Follow, 
     assert pool.live(NOW)[0].also == ()
 
 
+def test_headline_of_thirty_feeds_is_lost_in_none(take: Follow, pool: NewsPool) -> None:
+    words = "The harbour bridge is closed until Friday noon after a barge hit its middle pillar this morning"
+    for number in range(30):
+        take(rss(entry(1, title=words), head=f"<title>Feed {number}</title>"), f"https://{number}.example/feed")
+    original = next(row for row in pool.live(NOW) if row.duplicate_of is None)
+    assert len({original.id, *(one.id for one in original.also)}) == 30
+
+
 def test_same_page_and_title_in_two_feeds_is_a_duplicate(take: Follow, pool: NewsPool) -> None:
     for host in ("a", "b"):
         take(

@@ -45,6 +45,7 @@ from tests.doubles.learning_world import (
     stepped_in_this_process,
     sync,
 )
+from tests.doubles.long_form import by_length
 from tests.doubles.new_page import new_page
 from tests.doubles.small_world import SmallWorld, WordEmbedder, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder
@@ -134,8 +135,9 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
     return union, split
 
 
+@pytest.mark.long_form
 @pytest.mark.usefixtures("stepped_here")
-@pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (64, 24), (64, 40)])
+@pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), *by_length([], long=[(64, 24)]), (64, 40)])
 def test_live_round_computes_the_pooled_gradient_within_half_a_rounding_step(
     learning_world: SmallWorld,
     devices: list[Device],

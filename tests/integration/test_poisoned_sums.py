@@ -31,6 +31,7 @@ from protocol.protections import SecureSum
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.in_process import InProcess
+from tests.doubles.long_form import by_length
 from tests.doubles.malicious_client import ForgingTransport
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, FEATURES, BackendRig, DeviceRig
@@ -166,7 +167,8 @@ LENGTHS: dict[str, Callable[[], float]] = {
 }
 
 
-@pytest.mark.parametrize("length", list(LENGTHS))
+@pytest.mark.long_form
+@pytest.mark.parametrize("length", list(LENGTHS)[: by_length(2, long=3)])
 def test_forged_vector_moves_weights_no_further_than_the_rate_times_the_clip(world: PoisonedRound, length: str) -> None:
     """Regression: a false 4 in a sum of 13 passed, since ten times the noise's length was accepted."""
     direction = np.array([0.0, -1.0, 1.0])
@@ -190,16 +192,18 @@ def test_honest_sum_of_the_default_ranker_is_accepted(world: PoisonedRound) -> N
 
 
 COUNT_LIES: dict[str, Callable[[float, float], tuple[int, float]]] = {
-    # Of how many news, and how many clicks each; from the noise's deviation and its tail.
+    # Of how many news, and how many clicks each; from the noise's deviation and its tail. The short form has the first
+    # three: one that is accepted, and the two that once were.
     "clicks for one": lambda deviation, tail: (1, tail * 0.8),
     "three hundred for one": lambda deviation, tail: (1, 300.0),
-    "some for each": lambda deviation, tail: (NEWS, 0.9 * deviation),
     "thirty for each": lambda deviation, tail: (NEWS, 30.0),
+    "some for each": lambda deviation, tail: (NEWS, 0.9 * deviation),
     "minus three hundred for one": lambda deviation, tail: (1, -300.0),
 }
 
 
-@pytest.mark.parametrize("name", list(COUNT_LIES))
+@pytest.mark.long_form
+@pytest.mark.parametrize("name", list(COUNT_LIES)[: by_length(3, long=5)])
 def test_forged_clicks_are_bounded_by_one_devices_share_and_the_noise(world: PoisonedRound, name: str) -> None:
     """Regression: 300 clicks on one article were counted, and 30 on each of 64: 1,920."""
     protection = protection_of("private_counts/secure/huber")

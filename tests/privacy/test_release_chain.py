@@ -16,6 +16,7 @@ from protocol.chain import fingerprint
 from protocol.ids import PROTOCOL_HEADER, PROTOCOL_VERSION
 from protocol.rounds import OpenRounds, RoundStatus
 from tests.doubles.clock import StillClock
+from tests.doubles.long_form import by_length
 from tests.doubles.malicious_publisher import MaliciousPublisher, default_device, read_articles
 from tests.doubles.news import NOW
 
@@ -161,10 +162,12 @@ def test_chain_head_is_the_same_whenever_a_reader_started(
     later.close()
 
 
-DEVICES = 64
+DEVICES = by_length(18, long=64)
+"""More than the sixteen numbers that a request can tell apart."""
 SPOKEN = {PROTOCOL_HEADER: str(PROTOCOL_VERSION), "content-type": "application/json"}
 
 
+@pytest.mark.long_form
 def test_release_number_in_requests_reveals_at_most_four_bits_about_a_device(tmp_path: Path) -> None:
     asked: dict[bytes, int] = {}
     rest: set[bytes] = set()

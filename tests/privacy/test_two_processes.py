@@ -2,8 +2,8 @@
 
 The server keeps every byte that either sends. The attack: two vectors of one reader under the same masks. Their
 difference is the difference of the vectors, and no cohort hides it. The profile's lock is disabled here: each process
-has its own connection to one database, and the second one runs while the first is stopped at every point of a round in
-turn, so every interleaving is tested.
+has its own connection to one database, and the second one runs while the first is stopped before each request of a
+round in turn. In the long form it is stopped after each answer, too, so every interleaving is tested.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from protocol.releases import RecallProtocol
 from tests.doubles.clock import StillClock
 from tests.doubles.in_process import InProcess
 from tests.doubles.journey import PAPER
+from tests.doubles.long_form import by_length
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.sealing import allowing, sealed_by
@@ -47,6 +48,8 @@ ACTIVE = replace(
     protection=EXACT.protection.model_copy(update={"mode": "active", "graph": "complete"}),
 )
 STEPS_LIMIT = 40
+EACH = by_length(2, long=1)
+"""Points of a round from one stop to the next."""
 ENDED = ("applied", "failed")
 
 
@@ -146,6 +149,7 @@ def world(tmp_path: Path) -> Iterator[TwoProcesses]:
     backend.engine.dispose()
 
 
+@pytest.mark.long_form
 @pytest.mark.parametrize(("system", "steps"), [("small_ranker_active", 1), ("small_ranker/local/mean", 2)])
 def test_two_processes_send_and_pay_one_upload_a_round(
     world: TwoProcesses, system: str, steps: int, monkeypatch: pytest.MonkeyPatch
@@ -163,7 +167,7 @@ def test_two_processes_send_and_pay_one_upload_a_round(
         assert charged(world) - charges == len(uploads), where
         if world.way.points < stop_at:
             break
-        stop_at += 1
+        stop_at += EACH
     assert stop_at > 12, "a round has more points than that"
 
 

@@ -14,8 +14,12 @@ from pathlib import Path
 import pytest
 
 from device_app.device import Device
+from tests.doubles.long_form import by_length
 from tests.doubles.read_sessions import TROUBLE_KINDS, ReceivedRequest, act_times, session
-from tests.privacy.two_readers import BAR, separate
+from tests.privacy.two_readers import BAR, FOLDS, separate
+
+SESSIONS = FOLDS
+"""Pairs of sessions: as few as the classifier can hold one out of."""
 
 
 def pair(folder: Path, seed: int, trouble: str) -> list[list[ReceivedRequest]]:
@@ -26,8 +30,9 @@ def pair(folder: Path, seed: int, trouble: str) -> list[list[ReceivedRequest]]:
     ]
 
 
+@pytest.mark.long_form
 @pytest.mark.parametrize("trouble", TROUBLE_KINDS)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", by_length([1], long=[1, 2, 3]))
 def test_request_times_are_independent_of_reading(tmp_path: Path, seed: int, trouble: str) -> None:
     idle, reading = pair(tmp_path, seed, trouble)
     assert {"POST /v1/recall", "POST /v1/news/bodies", "GET /v1/news/front"} <= {one.asked for one in idle}
@@ -51,9 +56,9 @@ def test_comparison_detects_pages_that_send_requests_when_opened(tmp_path: Path)
     idle, reading = (
         [
             session(tmp_path / f"{seed}-{reads}", seed, "kind", reads=reads, spoil=asks_for_each_page)
-            for seed in range(10)
+            for seed in range(SESSIONS)
         ]
         for reads in (False, True)
     )
-    acts = [act_times(seed) for seed in range(10)]
+    acts = [act_times(seed) for seed in range(SESSIONS)]
     assert separate(idle, reading, acts)[0] > 0.9 > BAR

@@ -34,6 +34,7 @@ TERMS = {
     "fl_mv_dssm_subset": ViewTerms(clip=0.5, sigma=4.0, at_once=1),
 }
 Vectors = dict[str, NDArray[np.float64]]
+SeenByServer = tuple[Vectors, list[frozenset[str]], list[list[float]]]
 READERS = ("reads, never searched", "searched, opened nothing", "neither reads nor searches", "views that fail", "late")
 
 
@@ -48,7 +49,7 @@ def device(folder: Path, reader: str, *, semi: bool) -> TwoViewDevice:
     return made
 
 
-def seen(folder: Path, reader: str, system: str, seed: int) -> tuple[Vectors, list[frozenset[str]], list[list[float]]]:
+def seen(folder: Path, reader: str, system: str, seed: int) -> SeenByServer:
     """Return the server's view of a device after ROUNDS.
 
     The nonzero coordinates by tower, the towers that were all zeros in each round, and what the device charged its
@@ -91,12 +92,17 @@ def distributions_differ(one: NDArray[np.float64], other: NDArray[np.float64]) -
     return bool(ks_2samp(one, other).pvalue < ALPHA)
 
 
+@pytest.fixture(scope="module", params=TERMS)
+def compared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, SeenByServer]:
+    """A system, and the server's view of a device whose reader reads and searches."""
+    return request.param, seen(tmp_path_factory.mktemp("both"), "both", request.param, seed=1)
+
+
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("system", TERMS)
 def test_update_hides_which_views_have_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, reader: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: tuple[str, SeenByServer], reader: str
 ) -> None:
-    both, drawn, charged = seen(tmp_path / "both", "both", system, seed=1)
+    system, (both, drawn, charged) = compared
     if reader == "views that fail":
 
         def fails(self: ViewsInProcess, job: ViewJob) -> None:

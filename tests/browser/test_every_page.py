@@ -52,10 +52,12 @@ RUN = """async rules => {
   return found.violations.flatMap(one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 160)}`));
 }"""
 QUICK = ["color-contrast", "scrollable-region-focusable", "aria-hidden-focus"]
-"""What a scheme or a width changes. The main pages get every rule at both widths, and these in the other scheme. Of the
-others, every second page gets every rule at the desk, every other one on the phone; the long form adds these rules at
-the other width. That a page is no wider than the window is held at both."""
+"""What a scheme or a width changes. The typical device's main pages get every rule at both widths, and these in the
+other scheme. Of all others, every second page gets every rule at the desk, every other one on the phone; the long form
+gives the main pages of all devices four looks, too, and adds these rules to all others at the other width. That a page
+is no wider than the window is held at both."""
 BOTH_WIDTHS = by_length(False, long=True)
+SHORT = by_length(2, long=len(LOOKS))
 
 
 @dataclass
@@ -153,7 +155,7 @@ def test_own_feeds_pages_pass_every_check(chromium: Browser, serve: Serve) -> No
     with serve_device(chromium, serve, "overfull") as look:
         look.device.own_feeds = True
         look.device.library.mark([card.id for card in look.device.cards[:5]])
-        look.each(OWN_FEEDS, len(LOOKS))
+        look.each(OWN_FEEDS, SHORT)
         look.each(("/feeds/stories?folder=World&marked=1", "/"))
         look.page.goto(look.home + OWN_FEEDS[-1])
         look.open_drawers()
@@ -161,7 +163,7 @@ def test_own_feeds_pages_pass_every_check(chromium: Browser, serve: Serve) -> No
         look.device.feeds.show_only_unread(True)
         look.each(("/feeds", "/feeds/stories?since=0"))
         look.device.own_server = managed_feeds()  # type: ignore[assignment]
-        look.each(MANAGING, len(LOOKS))
+        look.each(MANAGING, SHORT)
 
 
 def test_open_drawers_and_confirmations_pass_every_check(chromium: Browser, serve: Serve) -> None:
@@ -212,7 +214,7 @@ def test_pages_of_empty_offline_and_overfull_devices_pass_every_check(
 ) -> None:
     with serve_device(chromium, serve, kind) as look:
         first = ("/welcome", "/popular", "/following", "/saved", "/searches") if kind == "empty" else ()
-        look.each(MAIN + first)
+        look.each(MAIN + first, SHORT)
 
 
 def test_erased_and_refused_release_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:

@@ -20,11 +20,12 @@ from backend.federation.systems import COMPOSED
 from device_app.privacy.secagg.messages import begin_sum
 from device_app.uplink.backend_client import stage_path, upload_path
 from protocol.ids import PROTOCOL_VERSION
+from tests.doubles.long_form import by_length
 from tests.doubles.secure_sums import SumDevice, random_vector
 from tests.doubles.served_backend import Served, serve_backend
 from tests.integration.test_slow_clients import JSON, TENSORS, send_stage, terms_of, update_of
 
-PLACES, CHECK_INS = 40, 1_000
+PLACES, CHECK_INS = 40, by_length(250, long=1_000)
 UNBOUNDED = {"unbounded_addresses": ("127.0.0.0/8",)}
 """An attacker with so many addresses that none has more than its share."""
 
@@ -46,6 +47,7 @@ def at_once(count: int, work: Callable[[int], object]) -> list[object]:
         return list(threads.map(work, range(count)))
 
 
+@pytest.mark.long_form
 @pytest.mark.parametrize("system", ["private_counts/secure/huber", "private_counts/local/mean"])
 def test_flood_of_check_ins_takes_at_most_the_places_of_its_round(tmp_path: Path, system: str) -> None:
     with serve_backend(tmp_path, **UNBOUNDED) as served:

@@ -25,6 +25,7 @@ from backend.federation.systems import COMPOSED
 from backend.storage.object_store import LocalFolder
 from device_app.training.secagg_client import APPLIED_WITHOUT
 from protocol.rounds import RoundStatus
+from tests.doubles.long_form import by_length
 from tests.doubles.round_rig import BackendRig
 from tests.integration.test_poisoned_sums import (
     ALLOWS,
@@ -239,14 +240,16 @@ def test_round_of_groups_fails_below_its_minimum(world: PoisonedRound) -> None:
     assert files(world) == []
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_restarted_server_continues_with_the_same_groups(world: PoisonedRound, stage: str) -> None:
+@pytest.mark.long_form
+@pytest.mark.parametrize("stages", [STAGES, *by_length([], long=[(one,) for one in STAGES])], ids="-".join)
+def test_restarted_server_continues_with_the_same_groups(world: PoisonedRound, stages: tuple[str, ...]) -> None:
+    """The short form restarts it at every stage of one round, the long form also at each alone."""
     open_round(world)
     before: dict[int, str] | None = None
     for at in STAGES:
         for device in world.devices:
             device.trainer.step()
-        if at == stage:
+        if at in stages:
             old = world.backend
             # Between the last message of the stage and its end, and once more after it.
             new = BackendRig.over(old.engine, old.releases, old.folder, old.clock)

@@ -227,8 +227,8 @@ class FedNewsRecStudy(Study[Training, Curve]):
         columns = ("AUC", "nDCG@10", "AUC - all, both, paper's values", "impressions needed")
         notes = (
             f"User model of {HEADS * HEAD_DIM} numbers from a random start; {sizes.rounds} rounds of "
-            f"{100 * whole.share:g} % of {everyone:,} readers, {sizes.seeds} seeds; "
-            f"{len(least.aucs)} dev impressions. Differences are paired by impression, +- one standard error; needed "
+            f"{100 * whole.share:g} % of {everyone:,} readers, means over "
+            f"seeds; {len(least.aucs)} dev impressions. Differences are paired by impression, +- one standard error; needed "
             "are as many impressions as make the difference two of them.",
         )
         return [

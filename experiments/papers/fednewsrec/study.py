@@ -228,8 +228,8 @@ class FedNewsRecStudy(Study[Training, Curve]):
         notes = (
             f"User model of {HEADS * HEAD_DIM} numbers from a random start; {sizes.rounds} rounds of "
             f"{100 * whole.share:g} % of {everyone:,} readers, means over "
-            f"seeds; {len(least.aucs)} dev impressions. Differences are paired by impression, +- one standard error; needed "
-            "are as many impressions as make the difference two of them.",
+            f"seeds; {len(least.aucs)} dev impressions. Differences are paired by impression, +- one standard error; "
+            "needed are as many impressions as make the difference two of them.",
         )
         return [
             Table("Number of users (Figure 4)", ("users", *columns), users, notes),

@@ -21,17 +21,16 @@ os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 
 import psutil
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, insert, text
 
-from backend.db.engine import migrate, open_engine
+from backend.db.engine import migrate, open_engine, writing
+from backend.db.tables import Base, PoolVersionRow
 from tests.doubles.compiled_templates import compile_each_template_once
 from tests.doubles.feeds_in_process import read_feeds_in_process
 from tests.doubles.migrated import migrated
 from tests.doubles.postgres_server import postgres_programs, postgres_server
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-POSTGRES = "/postgres?"
-"""The database in the URL of our own PostgreSQL."""
 compile_each_template_once()
 read_feeds_in_process()
 FIRST = frozenset({"test_cleared_storage.py"})
@@ -85,20 +84,15 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres_url: str) -> str:
-    """The name of a migrated database of our own PostgreSQL: to copy it takes a quarter of the migrations' time."""
-    new_postgres_database(postgres_url, "migrated")
-    migrate(postgres_url.replace(POSTGRES, "/migrated?"))
-    return "migrated"
-
-
-def new_postgres_database(url: str, name: str, template: str = "template1") -> None:
-    """Make a database of this name, instead of a former one, as a copy of the template."""
-    engine = open_engine(url)
+def migrated_postgres(postgres_url: str) -> str:
+    """The URL of a migrated database of our own PostgreSQL, for tests that change no table's form."""
+    engine = open_engine(postgres_url)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
-        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+        connection.execute(text("CREATE DATABASE migrated"))
     engine.dispose()
+    url = postgres_url.replace("/postgres?", "/migrated?")
+    migrate(url)
+    return url
 
 
 @pytest.fixture(scope="session")
@@ -121,15 +115,24 @@ def shared_feeds() -> Path:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty database, once for each engine; of a migrated one for a test that has its `engine`, too."""
+    """The URL of an empty database, once for each engine; of a migrated one for a test that has its `engine`, too.
+
+    On PostgreSQL, to empty all tables takes a tenth of the time that the migrations take.
+    """
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'pool.db'}"
-    url = str(request.getfixturevalue("postgres_url"))
-    if "engine" in request.fixturenames:
-        new_postgres_database(url, "test", request.getfixturevalue("postgres_template"))
-    else:
-        new_postgres_database(url, "test")
-    return url.replace(POSTGRES, "/test?")
+    migrated = "engine" in request.fixturenames
+    url = str(request.getfixturevalue("migrated_postgres" if migrated else "postgres_url"))
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        if migrated:
+            connection.execute(text(f"TRUNCATE {', '.join(Base.metadata.tables)} RESTART IDENTITY"))
+            connection.execute(insert(PoolVersionRow).values(id=1, version=0, next_number=1))  # as the migration does
+        else:
+            connection.execute(text("DROP SCHEMA public CASCADE"))
+            connection.execute(text("CREATE SCHEMA public"))
+    engine.dispose()
+    return url
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -44,6 +45,14 @@ from backend.news.ingest_runs import note_run
 from backend.news.item import IngestReport
 from backend.server.problems import problem_response
 from tests.doubles.migrated import migrated, to_revision
+
+
+@pytest.fixture
+def own(database_url: str) -> Iterator[Engine]:
+    """A migrated database whose tables the test may change: `engine` is used again."""
+    engine = migrated(database_url)
+    yield engine
+    engine.dispose()
 
 
 def feed(url: str, at: datetime) -> dict[str, object]:
@@ -121,20 +130,20 @@ def test_failed_migration_leaves_no_table(database_url: str, monkeypatch: pytest
     ],
 )
 def test_database_of_another_series_is_refused_unchanged(
-    engine: Engine, revision: str, refused: type[Exception], said: str
+    own: Engine, revision: str, refused: type[Exception], said: str
 ) -> None:
-    with writing(engine) as connection:
+    with writing(own) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
     with pytest.raises(refused, match=said):
-        migrate(engine)
-    with reading(engine) as connection:
+        migrate(own)
+    with reading(own) as connection:
         assert MigrationContext.configure(connection).get_current_revision() == revision
 
 
 def test_next_migration_keeps_the_rows_of_the_first_schema(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with writing(engine) as connection:
+    with writing(own) as connection:
         connection.execute(insert(FeedRow).values(feed("https://kept.example/", datetime.now(UTC))))
     newer = tmp_path / "alembic"
     shutil.copytree(scripts(), newer)
@@ -146,19 +155,19 @@ def test_next_migration_keeps_the_rows_of_the_first_schema(
         "        feeds.add_column(sa.Column('colour', sa.String(8), nullable=False, server_default='blue'))\n"
     )
     monkeypatch.setattr(db_engine, "scripts", lambda: newer)
-    assert migrate(engine) == "0002_toy"
-    with reading(engine) as connection:
+    assert migrate(own) == "0002_toy"
+    with reading(own) as connection:
         found = connection.execute(text("SELECT url, colour FROM feeds")).all()
     assert found == [("https://kept.example/", "blue")]
     monkeypatch.undo()
     with pytest.raises(DatabaseTooNew, match="0002_toy"):
-        migrate(engine)
+        migrate(own)
 
 
-def test_downgrading_removes_every_table(engine: Engine) -> None:
-    with writing(engine) as connection:
+def test_downgrading_removes_every_table(own: Engine) -> None:
+    with writing(own) as connection:
         to_revision(connection, "base", back=True)
-    with reading(engine) as connection:
+    with reading(own) as connection:
         assert connection.dialect.get_table_names(connection) == ["alembic_version"]
 
 

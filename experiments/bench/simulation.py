@@ -54,7 +54,9 @@ PEERS = (
 READERS, NEWS, COHORT, SAMPLES_LIMIT = 1_000, 2_000, 50, 16
 SAMPLES_MEAN = 4.3
 """Of a reader, as in MIND's subset (`experiments.datasets.samples`)."""
-ROUNDS, WARM_UP, TURNS = 12, 2, 3
+ROUNDS, WARM_UP, TURNS = 8, 2, 3
+PEER_LIMIT_SEC = 300.0
+"""A peer whose workers died waits for ever; it takes less than a minute alone."""
 MANY_READERS, MANY_COHORT, MANY_ROUNDS = 100_000, 500, 20
 SEED = 7
 
@@ -200,7 +202,7 @@ def _peer(name: str, options: tuple[str, ...], samples: Path) -> float:
     script = Path(__file__).with_name("simulation_peers.py")
     done = subprocess.run(
         [_python(), *options, str(script), name, str(samples), str(WARM_UP + ROUNDS), str(COHORT)],
-        capture_output=True, text=True, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, timeout=PEER_LIMIT_SEC,
     )  # fmt: skip
     first = next(line for line in done.stdout.splitlines() if line.startswith('{"seconds"'))
     seconds: list[float] = json.loads(first)["seconds"]

@@ -29,7 +29,7 @@ def test_container_script_is_valid_and_installs_with_hashes() -> None:
     subprocess.run(["sh", "-n", SCRIPT], check=True)
     script = SCRIPT.read_text(encoding="utf-8")
     installs = [line.strip() for line in script.splitlines() if line.strip().startswith("$pip ")]
-    assert len(installs) == 4
+    assert len(installs) == 5
     without = [line for line in installs if "--require-hashes" not in line]
     assert [re.search(r"torch==|\.whl", line) is not None for line in without] == [True, True]
     assert all("--no-deps" in line for line in installs)

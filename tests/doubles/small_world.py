@@ -7,13 +7,14 @@ that titles with common words lie near each other. The release is exported once 
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -400,7 +401,12 @@ def await_health(url: str, process: BaseProcess) -> None:
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port on which nothing listens, of those that no system gives to outgoing connections.
+
+    Another test's connection could otherwise take it before it is used.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("", port))
+            return port

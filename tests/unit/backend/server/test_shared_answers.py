@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import httpx
 import pytest
 from fastapi import FastAPI, Request, Response
 
 from backend.server.shared_answers import ANSWER_LIMIT_BYTES, SharedAnswers
+from tests.doubles.own_loop import run_on_its_own_loop
 
 KEEP_SEC = 0.5
 CURRENT, FRONT, ROUNDS, BLOB = "/v1/releases/current", "/v1/news/front", "/v1/rounds/current", "/v1/blobs/large"
@@ -68,7 +70,7 @@ def test_answer_is_repeated_until_its_time_is_over_and_then_made_anew() -> None:
             found.append((await app.get(CURRENT)).text[-1])
         return found
 
-    assert asyncio.run(run()) == ["1", "1", "2", "2", "3"]
+    assert run_on_its_own_loop(run) == ["1", "1", "2", "2", "3"]
 
 
 def test_time_counts_from_the_request_and_not_from_the_answer() -> None:
@@ -83,7 +85,7 @@ def test_time_counts_from_the_request_and_not_from_the_answer() -> None:
         await app.get(CURRENT)
         return app.asked
 
-    assert asyncio.run(run())[CURRENT] == 2
+    assert run_on_its_own_loop(run)[CURRENT] == 2
 
 
 def test_known_answer_is_304_with_the_same_validators_from_memory_or_not() -> None:
@@ -91,7 +93,7 @@ def test_known_answer_is_304_with_the_same_validators_from_memory_or_not() -> No
         app = CountedApp()
         return [await app.get(CURRENT, if_none_match=each) for each in ('W/"1"', '"0", "1"', '"2"', "")]
 
-    first, second, other, without = asyncio.run(run())
+    first, second, other, without = run_on_its_own_loop(run)
     assert [each.status_code for each in (first, second, other, without)] == [304, 304, 200, 200]
     for each in (first, second):
         assert each.content == b""
@@ -104,7 +106,7 @@ def test_query_and_encoding_have_answers_of_their_own() -> None:
         wanted = [("?limit=1", "gzip"), ("?limit=2", "gzip"), ("?limit=1", "identity")] * 2
         return [(await app.get(FRONT + query, accept_encoding=coding)).text for query, coding in wanted], app.asked
 
-    texts, asked = asyncio.run(run())
+    texts, asked = run_on_its_own_loop(run)
     assert texts[:3] == texts[3:]
     assert texts[:3] == ["limit=1 gzip 1", "limit=2 gzip 2", "limit=1 identity 3"]
     assert asked[FRONT] == 3
@@ -118,14 +120,14 @@ def test_errors_and_large_answers_are_made_for_each_request(path: str) -> None:
             await app.get(path)
         return app
 
-    assert asyncio.run(run()).asked[path.replace("/v1/releases/broken", "broken")] == 3
+    assert run_on_its_own_loop(run).asked[path.replace("/v1/releases/broken", "broken")] == 3
 
 
 def test_large_answer_that_the_client_has_is_304() -> None:
     async def run() -> httpx.Response:
         return await CountedApp().get(BLOB, if_none_match='"large"')
 
-    answer = asyncio.run(run())
+    answer = run_on_its_own_loop(run)
     assert (answer.status_code, answer.content) == (304, b"")
 
 
@@ -137,7 +139,7 @@ def test_other_addresses_and_methods_never_share_an_answer() -> None:
             await app.client.post(CURRENT)
         return app.asked
 
-    assert asyncio.run(run()) == {"/v1/own": 2, CURRENT: 2}
+    assert run_on_its_own_loop(run) == {"/v1/own": 2, CURRENT: 2}
 
 
 def test_requests_that_arrive_together_ask_the_app_once() -> None:
@@ -149,7 +151,7 @@ def test_requests_that_arrive_together_ask_the_app_once() -> None:
         app.wait.set()
         return [each.text for each in await asyncio.gather(*tasks)], app.asked
 
-    texts, asked = asyncio.run(run())
+    texts, asked = run_on_its_own_loop(run)
     assert len({*texts}) == 1
     assert asked[CURRENT] == 1
 
@@ -170,7 +172,7 @@ def test_requests_after_a_failed_one_ask_the_app_themselves() -> None:
             found = await asyncio.gather(*(client.get(CURRENT) for _ in range(3)), return_exceptions=True)
         return [each.status_code if isinstance(each, httpx.Response) else type(each) for each in found]
 
-    assert asyncio.run(run()) == [RuntimeError, 200, 200]
+    assert run_on_its_own_loop(run) == [RuntimeError, 200, 200]
 
 
 def test_each_poll_for_a_round_is_counted_also_when_answered_from_memory() -> None:
@@ -180,7 +182,7 @@ def test_each_poll_for_a_round_is_counted_also_when_answered_from_memory() -> No
             assert (await app.get(ROUNDS)).status_code == 204
         return app
 
-    app = asyncio.run(run())
+    app = run_on_its_own_loop(run)
     assert (len(app.polls), app.asked[ROUNDS]) == (5, 1)
 
 
@@ -192,7 +194,7 @@ def test_nothing_is_kept_without_time_or_for_a_range(keep_sec: float, headers: d
             await app.get(CURRENT, **headers)
         return app.asked
 
-    assert asyncio.run(run())[CURRENT] == 2
+    assert run_on_its_own_loop(run)[CURRENT] == 2
 
 
 def test_memory_for_answers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,5 +207,5 @@ def test_memory_for_answers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         await app.get(ask(0))
         return app.asked
 
-    assert asyncio.run(run(lambda number: f"{CURRENT}?{number}"))[CURRENT] == 21
-    assert asyncio.run(run(lambda number: f"{CURRENT}?{number % 3}"))[CURRENT] == 3
+    assert run_on_its_own_loop(partial(run, lambda number: f"{CURRENT}?{number}"))[CURRENT] == 21
+    assert run_on_its_own_loop(partial(run, lambda number: f"{CURRENT}?{number % 3}"))[CURRENT] == 3

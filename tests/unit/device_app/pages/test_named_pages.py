@@ -49,7 +49,7 @@ def test_size_of_the_explore_page_is_bounded() -> None:
     reader = PagesReader()
     first = reader.device.cards[0]
     reader.device.cards = tuple(
-        first.model_copy(update={"id": f"s{section}-{number}", "section": f"section {section:02}"})
+        first.model_copy(update={"id": f"s{section}-{number}", "section": f"section {section:02}", "story": None})
         for section in range(40)
         for number in range(50)
     )

@@ -30,10 +30,10 @@ demo: setup ## set everything up and run backend, your own device and 60 simulat
 		PYTHONDONTWRITEBYTECODE= exec $(BIN)/ownfeed demo --data-dir $(DATA)
 
 setup: $(VENV)/.python ## virtual environment with what running needs, and the browser's device
-	@$(BUILD_DEVICE) & $(MAKE) --no-print-directory $(VENV)/.server; made=$$?; wait; exit $$made
+	@$(BUILD_DEVICE) & $(MAKE) --silent --no-print-directory $(VENV)/.server; made=$$?; wait; exit $$made
 
 setup-dev: $(VENV)/.python ## the same with what training, tests and checks need
-	@$(BUILD_DEVICE) & $(MAKE) --no-print-directory $(VENV)/.dev; made=$$?; wait; exit $$made
+	@$(BUILD_DEVICE) & $(MAKE) --silent --no-print-directory $(VENV)/.dev; made=$$?; wait; exit $$made
 
 $(VENV)/.python:
 	@echo "Setting up $(VENV) (once) ..."

@@ -54,7 +54,7 @@ PEERS = (
 READERS, NEWS, COHORT, SAMPLES_LIMIT = 1_000, 2_000, 50, 16
 SAMPLES_MEAN = 4.3
 """Of a reader, as in MIND's subset (`experiments.datasets.samples`)."""
-ROUNDS, WARM_UP, TURNS = 8, 2, 3
+ROUNDS, WARM_UP, TURNS = 8, 2, 2
 PEER_LIMIT_SEC = 300.0
 """A peer whose workers died waits for ever; it takes less than a minute alone."""
 MANY_READERS, MANY_COHORT, MANY_ROUNDS = 100_000, 500, 20

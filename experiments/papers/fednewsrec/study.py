@@ -62,7 +62,7 @@ class PartialUser(FedNewsRecUser):
 
 
 @dataclass(frozen=True)
-class Training:
+class FigurePoint:
     """One training. share: r, of all readers; users: how many readers may take part, None for all."""
 
     seed: int
@@ -90,7 +90,7 @@ SMOKE = FedNewsRecSizes(2, 1, 1, (50,), (0.05,), (0.001,), (0.005,))
 
 
 @dataclass(frozen=True)
-class Curve:
+class AucByRound:
     """Measured after these rounds: AUC and nDCG@10; aucs: of every impression at the end."""
 
     rounds: tuple[int, ...]
@@ -99,7 +99,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class FedNewsRecStudy(Study[Training, Curve]):
+class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
     """One training for each point of a figure and each seed."""
 
     data: Path
@@ -116,13 +116,13 @@ class FedNewsRecStudy(Study[Training, Curve]):
         return {"rounds": self.sizes.rounds, "measured": self.sizes.measured}
 
     @property
-    def jobs(self) -> Sequence[Training]:
+    def jobs(self) -> Sequence[FigurePoint]:
         """The trainings, seed by seed."""
         return [replace(each, seed=seed) for seed in self.seeds for each in dict.fromkeys(self._points)]
 
     @property
-    def _points(self) -> list[Training]:
-        whole, sizes = Training(0), self.sizes
+    def _points(self) -> list[FigurePoint]:
+        whole, sizes = FigurePoint(0), self.sizes
         return [
             *(replace(whole, users=users) for users in (*sizes.users, None)),
             *(replace(whole, noise=noise) for noise in sizes.noises),
@@ -149,7 +149,7 @@ class FedNewsRecStudy(Study[Training, Curve]):
         """News vectors [n + 1, 64]."""
         return Library.of(product_vectors(title_vectors(self._mind.news.titles), HEADS * HEAD_DIM))
 
-    def run(self, job: Training) -> Curve:
+    def run(self, job: FigurePoint) -> AucByRound:
         """Train, and measure on dev on the way."""
         sizes, everyone = self.sizes, self.samples.readers
         model = user_model(job.parts, job.seed)
@@ -172,7 +172,7 @@ class FedNewsRecStudy(Study[Training, Curve]):
 
         simulate(OneProcess(device), start, plan, FedAvg(), Carried(Sgd(RATE)), after_round=measure)
         means = [each.mean(axis=0).tolist() for each in found.values()]
-        return Curve(tuple(found), tuple((a, b) for a, b in means), tuple(found[max(found)][:, 0].tolist()))
+        return AucByRound(tuple(found), tuple((a, b) for a, b in means), tuple(found[max(found)][:, 0].tolist()))
 
     @cached_property
     def _judged(self) -> Any:
@@ -185,28 +185,28 @@ class FedNewsRecStudy(Study[Training, Curve]):
         labels = self._judged.clicked
         return np.array([(auc(labels[part], scores[part]), ndcg(labels[part], scores[part], 10)) for part in parts])
 
-    def line(self, job: Training, run: Curve) -> str:
+    def line(self, job: FigurePoint, run: AucByRound) -> str:
         """AUC before and after."""
         return f"{job}: AUC {run.figures[0][0]:.4f} -> {run.figures[-1][0]:.4f}"
 
-    def rows(self, job: Training, run: Curve) -> list[dict[str, Any]]:
+    def rows(self, job: FigurePoint, run: AucByRound) -> list[dict[str, Any]]:
         """One row."""
         return [{"job": asdict(job), **asdict(run)}]
 
-    def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Training, Curve]:
+    def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[FigurePoint, AucByRound]:
         """The curves of stored rows."""
         return {
-            Training(**{**row["job"], "parts": tuple(row["job"]["parts"])}): Curve(
+            FigurePoint(**{**row["job"], "parts": tuple(row["job"]["parts"])}): AucByRound(
                 tuple(row["rounds"]), tuple((a, b) for a, b in row["figures"]), tuple(row["aucs"])
             )
             for row in rows
         }
 
-    def tables(self, runs: Mapping[Training, Curve]) -> list[Table]:
+    def tables(self, runs: Mapping[FigurePoint, AucByRound]) -> list[Table]:
         """Figures 4 to 7."""
-        sizes, whole, everyone = self.sizes, Training(0), self.samples.readers
+        sizes, whole, everyone = self.sizes, FigurePoint(0), self.samples.readers
 
-        def row(*named: Cell, job: Training) -> tuple[Cell, ...]:
+        def row(*named: Cell, job: FigurePoint) -> tuple[Cell, ...]:
             pairs = [(runs[replace(job, seed=seed)], runs[replace(whole, seed=seed)]) for seed in self.seeds]
             return (*named, *compared([mine for mine, _ in pairs], [its for _, its in pairs]))
 
@@ -219,7 +219,7 @@ class FedNewsRecStudy(Study[Training, Curve]):
         ]  # fmt: skip
         curves: list[tuple[Cell, ...]] = []
         for share in sorted({*sizes.shares, whole.share}):
-            found = [runs[Training(seed, share=share)] for seed in self.seeds]
+            found = [runs[FigurePoint(seed, share=share)] for seed in self.seeds]
             aucs = np.mean([[figures[0] for figures in each.figures] for each in found], axis=0)
             curves.append((f"{100 * share:g} %", *(f"{each:.4f}" for each in aucs)))
         parts = [row(name, job=replace(whole, parts=each)) for each, name in PARTS.items()]
@@ -256,7 +256,7 @@ def graph_of(parts: tuple[float, float]) -> bytes:
     return gradient_graph(model, ranker_inputs(model.dim))
 
 
-def compared(runs: Sequence[Curve], against: Sequence[Curve]) -> tuple[Cell, ...]:
+def compared(runs: Sequence[AucByRound], against: Sequence[AucByRound]) -> tuple[Cell, ...]:
     """AUC, nDCG@10, and the difference in AUC from other runs of the same seeds, paired by impression."""
     means = np.mean([each.figures[-1] for each in runs], axis=0)
     gains = np.mean([each.aucs for each in runs], axis=0) - np.mean([each.aucs for each in against], axis=0)

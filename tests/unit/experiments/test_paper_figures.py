@@ -12,7 +12,16 @@ import torch
 from typer.testing import CliRunner
 
 from experiments.papers.efficient_fedrec.study import UnionStudy
-from experiments.papers.fednewsrec.study import BOTH, LONG, PARTS, SHORT, Curve, FedNewsRecStudy, Training, user_model
+from experiments.papers.fednewsrec.study import (
+    BOTH,
+    LONG,
+    PARTS,
+    SHORT,
+    AucByRound,
+    FedNewsRecStudy,
+    FigurePoint,
+    user_model,
+)
 from experiments.papers.finding.figures import FORMS, WHOLE, FindingFigures, interpolation, moves
 from experiments.papers.finding.training import METRICS, FindingSizes, Job, Result
 from experiments.papers.fl_mv_dssm.figures import MovieLensFigure
@@ -89,9 +98,9 @@ def test_user_model_with_one_part_is_that_part_and_with_both_is_fednewsrec() -> 
 def test_fednewsrec_tables_have_the_papers_epsilon_and_paired_differences() -> None:
     study = FedNewsRecStudy(Path("nowhere"), replace(FedNewsRecStudy(Path("nowhere")).sizes, seeds=1))
     gains = np.array([0.1, -0.05, 0.2])
-    whole = Curve((0, 60), ((0.4, 0.3), (0.5, 0.4)), (0.4, 0.5, 0.6))
+    whole = AucByRound((0, 60), ((0.4, 0.3), (0.5, 0.4)), (0.4, 0.5, 0.6))
     runs = dict.fromkeys(study.jobs, whole)
-    runs[Training(0, noise=0.05)] = replace(whole, aucs=tuple(np.array(whole.aucs) + gains))
+    runs[FigurePoint(0, noise=0.05)] = replace(whole, aucs=tuple(np.array(whole.aucs) + gains))
     assert study.runs(json.loads(json.dumps([row for each in runs.items() for row in study.rows(*each)]))) == runs
     object.__setattr__(study, "__dict__", {**study.__dict__, "samples": type("Samples", (), {"readers": 3_805})()})
     users, noise, rounds, parts = study.tables(runs)

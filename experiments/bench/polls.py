@@ -121,11 +121,12 @@ def _bare_ms() -> float:
     process = multiprocessing.get_context("spawn").Process(target=_serve_bare, args=(port,))
     process.start()
     try:
-        while True:
+        while process.is_alive():
             try:
                 return _cost_ms(psutil.Process(process.pid), f"http://127.0.0.1:{port}", "/")
             except httpx.ConnectError:
                 time.sleep(0.1)
+        raise ChildProcessError("the bare server ended before it answered")
     finally:
         process.terminate()
         process.join()

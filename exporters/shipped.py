@@ -1,6 +1,6 @@
 """Graphs that travel with Ownfeed, so that a first start needs no torch.
 
-The folder `shipped` holds what `python -m exporters --ship` exported with torch and compared with it: the recall model
+The folder `shipped` holds what `make graphs` exported with torch and compared with it: the recall model
 and the small rankers of a first release, the graph of rounds of basic interests, and the news encoder's graph, for each
 size of news vectors that the settings allow. The names of entries contain everything that the sources below don't fix.
 A test exports everything again and compares every byte. Entries have the form of `exporters.graph_cache`.

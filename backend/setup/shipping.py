@@ -1,4 +1,4 @@
-"""`python -m backend.setup.shipping`: exports anew the graphs that travel with Ownfeed (`make graphs`).
+"""`python -m backend.setup.shipping`: exports the graphs that travel with Ownfeed again (`make graphs`).
 
 See `exporters.shipped`. Imports torch.
 """

@@ -100,10 +100,10 @@ format: setup-dev ## rewrite the code in the project's style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-graphs: setup-dev ## export anew the graphs that travel with Ownfeed
+graphs: setup-dev ## export the graphs that travel with Ownfeed again
 	@$(BIN)/python -m backend.setup.shipping
 
-lock: setup-dev ## write requirements*.txt anew, each file by its hash
+lock: setup-dev ## write requirements*.txt again, each file by its hash
 	@$(PIP) --constraint constraints.txt uv
 	@$(BIN)/python tests/contracts/test_supply_chain.py
 

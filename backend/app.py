@@ -71,7 +71,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     app = FastAPI(
         title="Ownfeed backend", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None,
         redirect_slashes=False,  # such a redirect leads to whatever host the request names
-        telemetry={"tracing": False, "metrics": False, "logs": False},  # readers' requests are nobody's
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # none of a reader's request is passed on
     )  # fmt: skip
     # The most requested routes come first: a request is matched against one route after another.
     for each in (recall, rounds, news, releases, health, admin):

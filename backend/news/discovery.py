@@ -219,11 +219,11 @@ class _Search:
 
     def _named_by_host(self) -> list[str]:
         """The addresses of a pasted account, as its host gives them; [] if it gives none."""
-        asked = webfinger_address(self._pasted)
-        if asked is None:
+        address = webfinger_address(self._pasted)
+        if address is None:
             return []
         try:
-            return addresses_in_webfinger(self._get(checked_url(asked)).data)
+            return addresses_in_webfinger(self._get(checked_url(address)).data)
         except (SourceUnreachable, FeedRefused, SourceMalformed):
             return []  # the usual address may still exist
 

@@ -50,11 +50,11 @@ class ForkedScript:
         """
         if not hasattr(os, "fork"):
             return _alone([*script, *arguments], document, answer, limit_sec)
-        asked = json.dumps([limit_sec, *arguments]).encode()
+        request = json.dumps([limit_sec, *arguments]).encode()
         for control in (self._running(script), None):
-            said = _ask(control or self._running(script, anew=True), asked, document, answer)
-            if said:
-                return int(said)
+            code = _ask(control or self._running(script, restart=True), request, document, answer)
+            if code:
+                return int(code)
             # It ended by itself just now, or something ended it.
         raise ChildProcessError(f"the process of {script[0]} ended before it answered")
 
@@ -70,10 +70,10 @@ class ForkedScript:
                 self._process.wait()
             self._control = self._process = self._command = None
 
-    def _running(self, script: Sequence[str], *, anew: bool = False) -> socket.socket:
+    def _running(self, script: Sequence[str], *, restart: bool = False) -> socket.socket:
         with self._starting:
             command = (os.getpid(), tuple(script))  # a fork of this process needs its own
-            if self._control is None or self._command != command or anew:
+            if self._control is None or self._command != command or restart:
                 self._end()
                 ours, theirs = socket.socketpair()
                 with theirs:
@@ -89,14 +89,14 @@ class ForkedScript:
             return self._control
 
 
-def _ask(control: socket.socket, asked: bytes, document: IO[bytes], answer: IO[bytes]) -> bytes:
+def _ask(control: socket.socket, request: bytes, document: IO[bytes], answer: IO[bytes]) -> bytes:
     """The exit code as text; empty if the process has ended."""
     ours, theirs = socket.socketpair()
     with ours:
         try:
             with theirs:
                 socket.send_fds(control, [b"\0"], [document.fileno(), answer.fileno(), theirs.fileno()])
-            ours.sendall(asked)
+            ours.sendall(request)
             ours.shutdown(socket.SHUT_WR)
             return _until_closed(ours)
         except (BrokenPipeError, ConnectionResetError):

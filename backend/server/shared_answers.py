@@ -59,7 +59,7 @@ class SharedAnswers:
     """ASGI middleware for the addresses in SHARED.
 
     Args:
-        keep_sec: how long an answer may be repeated, counted from when the app was asked; 0: never.
+        keep_sec: how long an answer may be repeated, counted from the call of the app; 0: never.
         on_request: for a path, what is called with the source of each request for it, answered from memory or not.
         clock: monotonic seconds.
     """

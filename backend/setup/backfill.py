@@ -336,9 +336,9 @@ class TrainingInstaller:
 
     def wait(self) -> None:
         """Wait until it is installed. Raises TrainingInstallFailed with the command's last line."""
-        said, _ = self._process.communicate()
+        output, _ = self._process.communicate()
         if self._process.returncode:
-            last = ([line.strip() for line in said.splitlines() if line.strip()] or ["it said nothing"])[-1]
+            last = ([line.strip() for line in output.splitlines() if line.strip()] or ["no output"])[-1]
             raise TrainingInstallFailed(f"The setting install_training failed: {last[:300]}")
         importlib.invalidate_caches()
 

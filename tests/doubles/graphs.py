@@ -148,7 +148,7 @@ def _model(
 def shared_graphs() -> GraphCache:
     """Return the checkout's cache of exported graphs, in a folder named by all that they depend on besides the model.
 
-    So a graph is exported again only when the exporter, a model or a library changes; then the graphs of before go.
+    So a graph is exported again only when the exporter, a model or a library changes; older graphs are then deleted.
     """
     folder = KEPT / source_digest()[:NAME_CHARS]
     if not folder.is_dir():

@@ -38,7 +38,7 @@ from tests.doubles.malicious_members import (
 )
 from tests.doubles.small_world import serve_app
 from tests.integration.test_secure_clients import numbers
-from tests.integration.test_sybils import BEHIND_A_PROXY, ProxiedServer, coordinator_of
+from tests.integration.test_sybils import BEHIND_A_PROXY, ProxiedServer, coordinator_of, leave_steps_to_the_test
 
 COHORT, MINIMUM = 12, 10
 ATTACKER = "203.0.113.9"
@@ -52,7 +52,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ProxiedSe
     services = build_services(BackendSettings(data_dir=tmp_path, **BEHIND_A_PROXY, **getattr(request, "param", {})))
     publish_nothing_much(services.releases)
     services.coordinator = coordinator_of(services, clock)
-    services.settings = services.settings.model_copy(update={"round_tick_sec": 3_600.0})
+    leave_steps_to_the_test(services.coordinator)
     with serve_app(create_app(services=services)) as url, httpx.Client(base_url=url, timeout=60.0) as http:
         server = ProxiedServer(services, url, http, clock)
         services.coordinator.open_round(SUMMING, cohort=COHORT, cohort_minimum=MINIMUM, seconds=600)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from itertools import chain
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -42,6 +43,9 @@ class BatchTask(Protocol[Batch_contra, Result_co]):
 
     Picklable once it is portable.
     """
+
+    at_once: ClassVar[bool]
+    """Whether batches are computed at the same time, a thread each, instead of in turn with all threads."""
 
     @property
     def key(self) -> str:
@@ -102,7 +106,7 @@ def check_states(found: object, lengths: Sequence[int], width: int | None) -> No
 
 
 class LocalExecutor:
-    """Computes batches in this process, one by one."""
+    """Computes batches in this process."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -111,8 +115,24 @@ class LocalExecutor:
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
         """Yield the result of each batch, in order."""
         if self._opened is None or self._opened[0] != task.key:
-            self._opened = task.key, task.open(self._threads)
-        return map(self._opened[1], batches)
+            self._opened = task.key, task.open(1 if task.at_once else self._threads)
+        run = self._opened[1]
+        return _at_once(run, batches, self._threads) if task.at_once and self._threads > 1 else map(run, batches)
+
+
+def _at_once(run: Callable[[Batch], Result], batches: Iterable[Batch], threads: int) -> Iterator[Result]:
+    with ThreadPoolExecutor(threads, thread_name_prefix="batches") as pool:
+        started: deque[Future[Result]] = deque()
+        try:
+            for batch in batches:
+                started.append(pool.submit(run, batch))
+                if len(started) > threads:
+                    yield started.popleft().result()
+            while started:
+                yield started.popleft().result()
+        finally:
+            for each in started:
+                each.cancel()
 
 
 class FallbackExecutor:

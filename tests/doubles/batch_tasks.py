@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ class MeetsAnother:
 
     Returns the node that computes the batch, the number of threads it was given, and the square of the batch.
     """
+
+    at_once: ClassVar[bool] = False
 
     folder: Path
     key: str = "meets another"
@@ -52,6 +54,8 @@ class MeetsAnother:
 class DivideTask:
     """1 / batch."""
 
+    at_once: ClassVar[bool] = False
+
     key: str = "divides"
 
     def portable(self) -> Self:
@@ -67,6 +71,8 @@ class DivideTask:
 @dataclass(frozen=True)
 class FillTask:
     """`count` times the batch in float32; the check accepts only `wanted` numbers."""
+
+    at_once: ClassVar[bool] = False
 
     count: int
     wanted: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -34,6 +34,8 @@ class FrozenStates:
         bert, bert_sha256: as in the settings; every node has the model at the same path as the backend's machine.
         width: S; None if it isn't known.
     """
+
+    at_once: ClassVar[bool] = False  # torch's number of threads holds for the whole process
 
     bert: str
     bert_sha256: str | None
@@ -76,6 +78,8 @@ class FrozenStates:
 @dataclass(frozen=True, eq=False)
 class ModuleTask:
     """A module with its weights, such as the trained part of a news encoder."""
+
+    at_once: ClassVar[bool] = False  # as above
 
     module: nn.Module
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
-from typing import Any
+from threading import Barrier
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -26,6 +27,8 @@ from backend.federation.split.torch_tasks import ModuleVectors
 @dataclass
 class DoublingTask:
     """Computes 2 x, and counts how often it was opened."""
+
+    at_once: ClassVar[bool] = False
 
     key: str = "doubles"
     opened: list[int] = field(default_factory=list)
@@ -57,6 +60,31 @@ def test_local_executor_opens_a_task_once_with_its_number_of_threads() -> None:
     task, executor = DoublingTask(), LocalExecutor(3)
     assert [list(executor.map(task, batches)) for batches in ([1, 2], [3])] == [[2, 4], [6]]
     assert task.opened == [3]
+
+
+class MeetingTask(DoublingTask):
+    """Each batch waits until three are computed at the same time; the batch 13 fails."""
+
+    at_once: ClassVar[bool] = True
+
+    def open(self, threads: int) -> Callable[[int], int]:
+        double, three = super().open(threads), Barrier(3, timeout=60)
+
+        def run(batch: int) -> int:
+            three.wait()
+            if batch == 13:
+                raise ValueError("13 can't be doubled")
+            return double(batch)
+
+        return run
+
+
+def test_local_executor_computes_batches_at_once_with_a_thread_each_and_in_order() -> None:
+    task = MeetingTask()
+    assert list(LocalExecutor(3).map(task, range(6))) == [0, 2, 4, 6, 8, 10]
+    assert task.opened == [1]
+    with pytest.raises(ValueError, match="13 can't be doubled"):
+        list(LocalExecutor(3).map(task, (1, 13, 2)))
 
 
 @pytest.mark.parametrize(("answers", "takes"), [(0, 0), (0, 3), (2, 5), (5, 5), (4, 7)])

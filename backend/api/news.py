@@ -35,8 +35,6 @@ def router(services: Services) -> APIRouter:
         started = time.perf_counter()
         etag = f'"{services.service.default_list_name(limit)}"'
         headers = {"ETag": etag, "Cache-Control": FOR_ALL, "Vary": "Accept-Encoding"}
-        if etag in _etags(request.headers.get("if-none-match", "")):
-            return Response(status_code=304, headers=headers)
         answer = services.service.kept_default_list(limit) or await run_in_threadpool(
             services.service.default_list, limit
         )
@@ -78,7 +76,3 @@ def _bodies(services: Services, wanted: BodiesRequest, squeeze: bool) -> tuple[b
     if squeeze:
         return compress(payload), {**headers, "Content-Encoding": "gzip"}
     return payload, headers
-
-
-def _etags(header: str) -> set[str]:
-    return {part.strip().removeprefix("W/") for part in header.split(",")}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, RootModel
 
@@ -50,13 +50,13 @@ def router(services: Services) -> APIRouter:
     @routes.get(
         "/v1/releases/current", response_class=Response, responses=answers(404, also={200: SignedManifest, 304: None})
     )
-    def current(request: Request) -> Response:
+    def current() -> Response:
         """The newest release that the live catalogue has vectors for, so that a device can always request recall."""
         signed = release_for_devices(services.releases, services.live.current)
         if signed is None:
             raise NothingPublished
         release = ReleaseManifest.model_validate_json(signed.manifest).release
-        return tagged(request, signed.model_dump_json().encode(), str(short_release(release)), JSON)
+        return _tagged(signed.model_dump_json().encode(), str(short_release(release)), JSON)
 
     @routes.get("/v1/keys", responses=answers(404))
     def keys(response: Response) -> KeyHistory:
@@ -98,18 +98,18 @@ def router(services: Services) -> APIRouter:
             raise
 
     @routes.get("/v1/releases/{short}/codes", response_class=Response, responses=_of_a_release(PoolCodes))
-    def pool_codes(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
+    def pool_codes(short: Annotated[ShortRelease, Path()]) -> Response:
         """A PoolCodes; its blobs are immutable, so a device needn't download those of an earlier listing again."""
         release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = codes.listing(release)
-        return tagged(request, content, etag, JSON)
+        return _tagged(content, etag, JSON)
 
     @routes.get("/v1/releases/{short}/popularity", response_class=Response, responses=_of_a_release(Popularity))
-    def popularity(request: Request, short: Annotated[ShortRelease, Path()]) -> Response:
+    def popularity(short: Annotated[ShortRelease, Path()]) -> Response:
         """A Popularity: the pool's articles by private counts, the same for every device."""
         release = _of_live_encoder(services, short, services.live.current.encoder)
         content, etag = popular.answer(release)
-        return tagged(request, content, etag, JSON)
+        return _tagged(content, etag, JSON)
 
     @routes.get("/v1/releases/{short}/vectors", responses=answers(404, 409, 410, 422))
     def vectors(response: Response, short: Annotated[ShortRelease, Path()]) -> ShardList:
@@ -123,31 +123,27 @@ def router(services: Services) -> APIRouter:
         response_class=Response,
         responses=_of_a_release(TENSORS_MEDIA_TYPE),
     )
-    def shard_vectors(
-        request: Request, short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]
-    ) -> Response:
+    def shard_vectors(short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]) -> Response:
         _of_live_encoder(services, short, services.live.current.encoder)
         ref, content = store.blob(shard)
-        return tagged(request, content, ref.blob.sha256, TENSORS_MEDIA_TYPE)
+        return _tagged(content, ref.blob.sha256, TENSORS_MEDIA_TYPE)
 
     @routes.get("/v1/releases/{short}/vectors/{shard}/ids", response_class=Response, responses=_of_a_release(_Ids))
-    def shard_ids(
-        request: Request, short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]
-    ) -> Response:
+    def shard_ids(short: Annotated[ShortRelease, Path()], shard: Annotated[ShardName, Path()]) -> Response:
         """The ids of a shard's rows, with the hash of their vectors as tag: different tags mean the pool changed in
         between."""
         _of_live_encoder(services, short, services.live.current.encoder)
         ref, content = store.ids(shard)
-        return tagged(request, content, ref.blob.sha256, JSON)
+        return _tagged(content, ref.blob.sha256, JSON)
 
     @routes.get("/v1/pictures", response_class=Response, responses=answers(also={200: PictureList, 304: None}))
-    def pictures(request: Request) -> Response:
+    def pictures() -> Response:
         """The list, which is the same for every device.
 
         Its ETag is the hash of its bytes, which a device computes itself.
         """
         content, tag = services.pictures.shards.listing()
-        return tagged(request, content, tag, JSON)
+        return _tagged(content, tag, JSON)
 
     return routes
 
@@ -172,11 +168,5 @@ def _of_a_release(content: type[BaseModel] | str) -> dict[int | str, Any]:
     return answers(404, 409, 410, 422, also={200: content, 304: None})
 
 
-def tagged(request: Request, content: bytes, tag: str, media_type: str) -> Response:
-    """The content, or 304 if the client has it already."""
-    etag = f'"{tag}"'
-    headers = {"ETag": etag, "Cache-Control": FOR_ALL}
-    known = {part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")}
-    if etag in known:
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type=media_type, headers=headers)
+def _tagged(content: bytes, tag: str, media_type: str) -> Response:
+    return Response(content, media_type=media_type, headers={"ETag": f'"{tag}"', "Cache-Control": FOR_ALL})

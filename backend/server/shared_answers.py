@@ -1,4 +1,4 @@
-"""Answers GET requests whose answer is the same for every device from memory, before the framework's stack.
+"""Answers GET requests whose answer is the same for every device from memory, before the framework's stack, or with 304.
 
 Most requests of a large server are polls that find nothing new. An answer is kept for a fraction of a second, so a
 process needs the database and a thread only that often, however many devices poll, and processes agree within that
@@ -48,11 +48,9 @@ class KeptAnswer:
 
     async def send(self, known: str, send: Send) -> None:
         """Send the answer, or 304 if its ETag is in `known`, the request's If-None-Match."""
-        if _matches(self.headers, known):
-            await _send_not_modified(self.headers, send)
-            return
-        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
-        await send({"type": "http.response.body", "body": self.body})
+        conditional = _Conditional(known, send)
+        await conditional({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await conditional({"type": "http.response.body", "body": self.body})
 
 
 class SharedAnswers:
@@ -85,10 +83,10 @@ class SharedAnswers:
         if note := self._on_request.get(scope["path"]):
             note(scope.get(SOURCE))
         headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in READ}
-        if not self._keep_sec or "range" in headers:
-            await self._app(scope, receive, send)
-            return
         known = headers.get("if-none-match", "")
+        if not self._keep_sec or "range" in headers:
+            await self._app(scope, receive, _Conditional(known, send))
+            return
         key = (scope["path"], scope["query_string"], takes_gzip(headers))
         kept = self._kept.get(key)
         if kept is None or self._clock() >= kept.fresh_until:
@@ -97,7 +95,7 @@ class SharedAnswers:
                 if kept is None:
                     return  # already sent
             elif (kept := await others) is None:
-                await self._app(scope, receive, send)
+                await self._app(scope, receive, _Conditional(known, send))
                 return
         scope["route"] = kept.route
         scope[FROM_MEMORY] = True
@@ -110,28 +108,24 @@ class SharedAnswers:
         """
         asked_at = self._clock()
         answer = self._under_way[key] = asyncio.get_running_loop().create_future()
-        whole = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"if-none-match"]}
         start: Message = {}
         parts: list[bytes] = []
-        passes_on = drops = False
+        passes_on = False
+        pass_on = _Conditional(known, send)
 
         async def collect(message: Message) -> None:
-            nonlocal start, passes_on, drops
+            nonlocal start, passes_on
             if message["type"] == "http.response.start":
                 start = message
-                if not _can_be_kept(message):
+                if passes_on := not _can_be_kept(message):
                     self._finish(key, answer, None)
-                    passes_on = True
-                    drops = _matches(message["headers"], known)
-                    await (_send_not_modified(message["headers"], send) if drops else send(message))
-            elif not passes_on:
+            if passes_on:
+                await pass_on(message)
+            else:
                 parts.append(message.get("body", b""))
-            elif not drops:
-                await send(message)
 
         try:
-            await self._app(whole, receive, collect)
-            scope["route"] = whole.get("route")
+            await self._app(scope, receive, collect)
             if passes_on:
                 return None
             body = b"".join(parts)
@@ -139,7 +133,7 @@ class SharedAnswers:
                 status=start["status"],
                 headers=start["headers"],
                 body=body,
-                route=whole.get("route"),
+                route=scope.get("route"),
                 fresh_until=asked_at + self._keep_sec,
                 weight_bytes=len(body) + len(scope["query_string"]) + ENTRY_BYTES,
             )
@@ -170,15 +164,21 @@ def _can_be_kept(start: Message) -> bool:
     return start["status"] == 200 and declared is not None and int(declared) <= ANSWER_LIMIT_BYTES
 
 
-def _matches(headers: list[tuple[bytes, bytes]], known: str) -> bool:
-    """Whether one of the ETags that the client knows is the answer's (RFC 9110, section 13.1.2)."""
-    if not known:
-        return False
-    etag = next((value.decode("latin-1") for name, value in headers if name == b"etag"), None)
-    return etag is not None and etag in {each.strip().removeprefix("W/") for each in known.split(",")}
+class _Conditional:
+    """Sends an app's answer, or 304 if its ETag is in `known`, the request's If-None-Match (RFC 9110, section 13.1.2)."""
 
+    def __init__(self, known: str, send: Send) -> None:
+        self._known = {each.strip().removeprefix("W/") for each in known.split(",")} - {""}
+        self._send = send
+        self._drops = False
 
-async def _send_not_modified(headers: list[tuple[bytes, bytes]], send: Send) -> None:
-    kept = [each for each in headers if each[0] in NOT_MODIFIED]
-    await send({"type": "http.response.start", "status": 304, "headers": kept})
-    await send({"type": "http.response.body"})
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._drops = any(name == b"etag" and value.decode("latin-1") in self._known for name, value in message["headers"])
+            if self._drops:
+                kept = [each for each in message["headers"] if each[0] in NOT_MODIFIED]
+                await self._send({"type": "http.response.start", "status": 304, "headers": kept})
+                await self._send({"type": "http.response.body"})
+                return
+        if not self._drops:
+            await self._send(message)

@@ -4,19 +4,20 @@ Picture decoders are large programs that process untrusted bytes. So they run in
 the server's environment, and whose memory and time are limited. It still runs as the server's user. Its output is
 checked by the protocol's rules here, and again by every device.
 
-This file is both sides: `convert` runs it as a script, which imports nothing of Ownfeed. Pillow decodes and encodes;
-the format is detected from the bytes, never from the address or the server.
+This file is both sides: `convert` runs it as a script. Pillow decodes and encodes; the format is detected from the
+bytes, never from the address or the server.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import tempfile
-import threading
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
+from backend.server.child_processes import limit_this_process, read_untrusted  # noqa: E402
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -54,36 +55,11 @@ def convert(content: bytes, width: int, height: int, *, whole: bool = False) -> 
 
     whole: scale it down to fit instead of cropping; never enlarge it.
     """
-    from backend.server.child_processes import child_environment  # the script has no backend
-
-    command = [sys.executable, "-I", str(Path(__file__)), str(width), str(height), *(["whole"] if whole else [])]
-    late = threading.Event()
-
-    def end() -> None:
-        late.set()
-        process.kill()
-
-    with tempfile.TemporaryFile() as given:
-        given.write(content)
-        given.seek(0)
-        with subprocess.Popen(
-            command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=child_environment()
-        ) as process:
-            clock = threading.Timer(WALL_SEC, end)
-            clock.start()
-            try:
-                assert process.stdout is not None
-                said = process.stdout.read(ANSWER_LIMIT_BYTES + 1)
-                if len(said) > ANSWER_LIMIT_BYTES:
-                    process.kill()
-                code = process.wait()
-            except BaseException:
-                process.kill()
-                raise
-            finally:
-                clock.cancel()
-    if late.is_set():
-        raise PictureRefused(f"Decoding it takes longer than {WALL_SEC} s.")
+    arguments = [str(width), str(height), *(["whole"] if whole else [])]
+    try:
+        code, said = read_untrusted(__file__, arguments, content, wall_sec=WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
+    except TimeoutError:
+        raise PictureRefused(f"Decoding it takes longer than {WALL_SEC} s.") from None
     if len(said) > ANSWER_LIMIT_BYTES:
         raise PictureRefused(f"The converted picture has more than {ANSWER_LIMIT_BYTES:,} bytes.")
     if code == REFUSED:
@@ -146,18 +122,8 @@ def _on_white(picture: Image.Image) -> Image.Image:
     return sheet
 
 
-def _limit() -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows, where the parent's timeout is the only limit
-        return
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SEC, CPU_SEC))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-
 def _main() -> None:
-    _limit()
+    limit_this_process(CPU_SEC, MEMORY_BYTES, file_bytes=0)
     try:
         made = _made(sys.stdin.buffer.read(), (int(sys.argv[1]), int(sys.argv[2])), "whole" in sys.argv[3:])
     except PictureRefused as refused:

@@ -4,8 +4,8 @@ feedparser's regular expressions take quadratic time on malformed input: 60 KB o
 nh3, which sanitises an entry's text, takes 2 s for 100 KB of nested lists, and four times as long for twice as much. No
 check in advance finds all such documents, so both run in a process that can be stopped.
 
-`parse` runs this file as a script, which imports nothing of Ownfeed except the files in `_HELPERS`,
-`backend.news.markup`, the modules that it needs, and `backend.server.forked_scripts`.
+`parse` runs this file as a script. It loads the files in `_HELPERS` by their paths, since the package `sources` would
+import the rest of the server.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from backend.server.forked_scripts import ForkedScript
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
+from backend.server.child_processes import limit_this_process  # noqa: E402
+from backend.server.forked_scripts import FORK, ForkedScript, serve_forks  # noqa: E402
 
 PARSE_CPU_SEC = 30
 """Processor time for one feed; one of 10,000 entries and 5.8 MB took 9 s."""
@@ -59,8 +61,6 @@ _HELPERS = [
 ]
 OUT_OF_MEMORY, ANSWER_TOO_LONG = 3, 4
 """Exit codes of the parsing process for limits that Python reports as an exception; 1 is a crash."""
-FORK = "--fork"
-"""As in `backend.server.forked_scripts`."""
 _EXAMPLE = (
     b'<rss version="2.0"><channel><title>A</title><item><title>A &amp; B</title><link>https://a.example/1</link>'
     b"<description>&lt;p>A&lt;/p></description><pubDate>Fri, 27 Nov 2026 10:00:00 GMT</pubDate></item></channel></rss>"
@@ -110,8 +110,6 @@ def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
 
 @cache
 def _process() -> ForkedScript:
-    from backend.server.forked_scripts import ForkedScript  # the script starts without the package
-
     process = ForkedScript()
     atexit.register(process.close)
     return process
@@ -401,26 +399,14 @@ def _helper(file: str) -> ModuleType:
 def _limit() -> None:
     if hasattr(os, "nice"):  # not on Windows
         os.nice(NICENESS)
-    try:
-        import resource
-    except ImportError:  # not on Windows, where the parent's timeout is the only limit
-        return
-    for what, most in (
-        (resource.RLIMIT_CPU, PARSE_CPU_SEC),
-        (resource.RLIMIT_AS, PARSE_MEMORY_BYTES),
-        (resource.RLIMIT_FSIZE, ANSWER_LIMIT_BYTES),
-    ):
-        resource.setrlimit(what, (most, most))
+    limit_this_process(PARSE_CPU_SEC, PARSE_MEMORY_BYTES, ANSWER_LIMIT_BYTES)
 
 
 def _main() -> None:
-    sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
     if sys.argv[1] != FORK:
         *paths, content_type, base = sys.argv[1:]
         _answer(content_type, base, [_helper(path) for path in paths])
         return
-    from backend.server.forked_scripts import serve_forks
-
     helpers = [_helper(path) for path in sys.argv[3:]]
     _read(_EXAMPLE, "", "", *helpers)  # imports what a feed needs
     serve_forks(int(sys.argv[2]), lambda arguments: _answer(arguments[0], arguments[1], helpers))

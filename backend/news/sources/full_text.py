@@ -9,12 +9,14 @@ checked address. trafilatura extracts the text (docs/decisions/036-full-text.md)
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
+from backend.server.child_processes import limit_this_process, read_untrusted  # noqa: E402
 
 if TYPE_CHECKING:
     from backend.news.item import NewsItem, Rejection
@@ -87,26 +89,11 @@ def _without_title(body: str, title: str) -> str:
 
 def extract(page: bytes, url: str) -> FullText:
     """The article on a page. Raises NoFullText."""
-    from backend.server.child_processes import child_environment  # the script has no backend
-
-    with tempfile.TemporaryFile() as document, tempfile.TemporaryFile() as answer:
-        document.write(page)
-        document.seek(0)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-I", str(Path(__file__)), url],
-                stdin=document,
-                stdout=answer,
-                stderr=subprocess.DEVNULL,
-                env=child_environment(),
-                timeout=WALL_SEC,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise NoFullText(f"reading its page takes longer than {WALL_SEC} s") from None
-        answer.seek(0)
-        said = answer.read(ANSWER_LIMIT_BYTES + 1)
-    if done.returncode != 0 or len(said) > ANSWER_LIMIT_BYTES:
+    try:
+        code, said = read_untrusted(__file__, [url], page, wall_sec=WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
+    except TimeoutError:
+        raise NoFullText(f"reading its page takes longer than {WALL_SEC} s") from None
+    if code != 0 or len(said) > ANSWER_LIMIT_BYTES:
         raise NoFullText(f"its page can't be read within {CPU_SEC} s and {MEMORY_BYTES // 1024**2:,} MiB")
     found = json.loads(said)
     if not found["body"]:
@@ -133,17 +120,6 @@ def _extracted(page: bytes, url: str) -> dict[str, Any]:
     return sanitised(html or "", url)._asdict()
 
 
-def _limit() -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows, where the parent's timeout is the only limit
-        return
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SEC, CPU_SEC))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (ANSWER_LIMIT_BYTES, ANSWER_LIMIT_BYTES))
-
-
 if __name__ == "__main__":
-    _limit()
-    sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
+    limit_this_process(CPU_SEC, MEMORY_BYTES, ANSWER_LIMIT_BYTES)
     sys.stdout.buffer.write(json.dumps(_extracted(sys.stdin.buffer.read(), sys.argv[1])).encode())

@@ -1,18 +1,19 @@
 """Finds the feeds that a web page links to, in a separate process with limits on its time and memory.
 
-A page is as untrusted as a feed (see `backend.news.sources.feed_parser`). `page_links` runs this file as a script,
-which imports nothing of Ownfeed.
+A page is as untrusted as a feed (see `backend.news.sources.feed_parser`). `page_links` runs this file as a script.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
+from backend.server.child_processes import limit_this_process, read_untrusted  # noqa: E402
 
 READ_CPU_SEC = 10
 READ_WALL_SEC = 60
@@ -42,22 +43,11 @@ class PageLinks(NamedTuple):
 
 def page_links(data: bytes) -> PageLinks:
     """The feeds that the page in `data` links to; none if it can't be read within the limits."""
-    from backend.server.child_processes import child_environment  # the script has no backend
-
-    with tempfile.TemporaryFile() as page, tempfile.TemporaryFile() as answer:
-        page.write(data)
-        page.seek(0)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-I", str(Path(__file__))],
-                stdin=page, stdout=answer, stderr=subprocess.DEVNULL, env=child_environment(), timeout=READ_WALL_SEC,
-                check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return PageLinks([], "", "")
-        answer.seek(0)
-        said = answer.read(ANSWER_LIMIT_BYTES + 1)
-    if done.returncode != 0 or len(said) > ANSWER_LIMIT_BYTES:
+    try:
+        code, said = read_untrusted(__file__, [], data, wall_sec=READ_WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
+    except TimeoutError:
+        return PageLinks([], "", "")
+    if code != 0 or len(said) > ANSWER_LIMIT_BYTES:
         return PageLinks([], "", "")
     found = json.loads(said)
     return PageLinks([PageLink(*each) for each in found["links"]], found["canonical"], found["base"])
@@ -95,23 +85,6 @@ def _read(data: bytes) -> dict[str, Any]:
     return found
 
 
-def _limit() -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows, where the parent's timeout is the only limit
-        return
-    for what, most in (
-        (resource.RLIMIT_CPU, READ_CPU_SEC),
-        (resource.RLIMIT_AS, READ_MEMORY_BYTES),
-        (resource.RLIMIT_FSIZE, ANSWER_LIMIT_BYTES),
-    ):
-        resource.setrlimit(what, (most, most))
-
-
-def _main() -> None:
-    _limit()
-    sys.stdout.write(json.dumps(_read(sys.stdin.buffer.read())))
-
-
 if __name__ == "__main__":
-    _main()
+    limit_this_process(READ_CPU_SEC, READ_MEMORY_BYTES, ANSWER_LIMIT_BYTES)
+    sys.stdout.write(json.dumps(_read(sys.stdin.buffer.read())))

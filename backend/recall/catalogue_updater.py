@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Protocol
 
 import numpy as np
 
+from backend.news.pool import NewsPool
 from backend.popularity.estimate import CountSource
-from backend.recall.catalogue import Catalogue, LiveCatalogue, ReadPool, build_catalogue
-from backend.recall.encoder_takeover import EmbeddedPool, PoolEmbedding, TitleEmbedder
+from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
+from backend.recall.encoder_takeover import PoolEmbedding, TitleEmbedder
 from backend.recall.indexes.selection import IndexRules
 from backend.recall.indexes.store import IndexStore
 from backend.recall.indexing import IndexBeingBuilt, Turn
@@ -28,14 +28,6 @@ duration, however much of the pool changes. A large pool that is still being fil
 processor time for readers. An article that just misses one build is in the next, after two and a half build times."""
 
 _log = logging.getLogger(__name__)
-
-
-class ServingPool(ReadPool, EmbeddedPool, Protocol):
-    """The part of `backend.news.pool.NewsPool` that the updater uses."""
-
-    def expire(self, now: datetime) -> int:
-        """Remove articles past their lifetime."""
-        ...
 
 
 def utc_now() -> datetime:
@@ -56,7 +48,7 @@ class CatalogueUpdater:
 
     def __init__(
         self,
-        pool: ServingPool,
+        pool: NewsPool,
         releases: ServedReleases,
         live: LiveCatalogue,
         open_encoder: Callable[[], TitleEmbedder],

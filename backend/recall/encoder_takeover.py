@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from backend.embedding.batch_executor import ClusterUnavailable
 from backend.errors import OwnfeedError
+from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow
 from backend.recall.catalogue import Catalogue
 from backend.recall.indexing import Turn
@@ -30,24 +31,6 @@ EMBEDDING = "embed-titles"
 """Name of the lock of the process that embeds titles: a server, or a background process that prepares one."""
 
 _log = logging.getLogger(__name__)
-
-
-class EmbeddedPool(Protocol):
-    """The part of `backend.news.pool.NewsPool` that receives vectors."""
-
-    def version(self) -> int:
-        """A number that grows with every change."""
-        ...
-
-    def missing_vectors(self, encoder: str, since: int | None = None) -> list[PoolRow]:
-        """Articles without a vector."""
-        ...
-
-    def store_vectors(
-        self, encoder: str, ids: Sequence[str], vectors: NDArray[np.float32], *, titles: Sequence[str] | None = None
-    ) -> int:
-        """Store vectors [n, D]."""
-        ...
 
 
 class TitleEmbedder(Protocol):
@@ -70,7 +53,7 @@ class PoolEmbedding:
     turn: the EMBEDDING lock, which yields whether this process holds it. If another process does, nothing is done.
     """
 
-    def __init__(self, pool: EmbeddedPool, open_encoder: Callable[[], TitleEmbedder], turn: Turn) -> None:
+    def __init__(self, pool: NewsPool, open_encoder: Callable[[], TitleEmbedder], turn: Turn) -> None:
         self._pool, self._open_encoder, self._turn = pool, open_encoder, turn
         self._encoder: TitleEmbedder | None = None
         self._complaint = self._away = ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from backend.errors import ReleaseNotAnswered, ReleaseRetired
 from backend.recall.posterior import READINGS, ScoreReading, clipped, within_l1
 from backend.releases.errors import NothingPublished
+from backend.releases.store import ReleaseReader
 from protocol.ids import SHORT_RELEASES, release_number, short_release
 from protocol.releases import BLOB_LIMIT_BYTES, Codebook, ReleaseManifest
 from protocol.tensors import TensorSpec, unpack
@@ -53,30 +53,10 @@ class ServedRelease:
     score_readings: Mapping[str, ScoreReading] = field(default_factory=dict)
 
 
-class PublishedReleases(Protocol):
-    """The part of `backend.releases.store.ReleaseStore` that recall reads."""
-
-    def current_manifest(self) -> ReleaseManifest | None:
-        """The newest release's manifest."""
-        ...
-
-    def manifest(self, release: str) -> ReleaseManifest:
-        """One release's manifest. Raises UnknownRelease."""
-        ...
-
-    def weights(self, manifest: ReleaseManifest, model: str) -> dict[str, NDArray[np.float32]]:
-        """The parameters of one model."""
-        ...
-
-    def read_blob(self, sha256: str) -> bytes:
-        """A blob's bytes, after checking its hash."""
-        ...
-
-
 class ServedReleases:
     """A small table in memory, so that answering a request reads neither database nor disk."""
 
-    def __init__(self, published: PublishedReleases, *, answered: int, score_decoder: str = "posterior") -> None:
+    def __init__(self, published: ReleaseReader, *, answered: int, score_decoder: str = "posterior") -> None:
         """answered: how many of the last releases are answered. score_decoder: a name in `posterior.READINGS`."""
         self._published, self._answered, self._reading = published, answered, READINGS[score_decoder]
         self._served: dict[str, ServedRelease] = {}

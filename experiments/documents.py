@@ -1,4 +1,4 @@
-"""Generates the tables of README and docs and the growth figure from the records.
+"""Generates the tables of README and docs from the records.
 
 Run it with `python -m experiments.documents`. A document marks where a table belongs; the text between the two marks is
 generated:
@@ -13,8 +13,7 @@ and `rows` are optional and select what is shown. A row is named by one of its c
 joined with " & ". Command, date, machine and load stand under a record's last table in the document, and a note that
 several tables share under the first of them.
 
-The growth figure stands between `<!-- figure: bench-growth -->` and `<!-- end of figure -->`. The table of
-`reproduced.toml` stands between `<!-- reproduced -->` and `<!-- end -->`, and README's summary table between
+The table of `reproduced.toml` stands between `<!-- reproduced -->` and `<!-- end -->`, and README's summary table between
 `<!-- summary -->` and `<!-- end -->`; `summary.toml` defines its rows: `what`, a `figure` with
 placeholders, the record, and the cell for each placeholder. If a record is missing, the document names the command that
 measures it.
@@ -31,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 from experiments import records
-from experiments.bench import growth
 from experiments.records import Cell, Record, Table, text_of, writer
 
 FILE = Path(__file__).with_name("summary.toml")
@@ -105,8 +103,6 @@ MARKED = re.compile(
     rf"(?P<table>.*?)({END})",
     re.S,
 )
-FIGURE, END_OF_FIGURE = f"<!-- figure: {growth.RECORD} -->\n", "<!-- end of figure -->"
-DRAWN = re.compile(rf"{FIGURE}.*?{END_OF_FIGURE}", re.S)
 SUMMARISED = re.compile(rf"{SUMMARY}.*?{END}", re.S)
 REPRODUCED = "<!-- reproduced -->\n"
 LISTED = re.compile(rf"{REPRODUCED}.*?{END}", re.S)
@@ -143,13 +139,7 @@ def rewritten(text: str, read: Callable[[str], Record] = records.read) -> str:
             notes.append(record.provenance(shown))
         return f"{mark[1]}{markdown(selected(record.table(mark['title']), mark['columns'], mark['rows']), notes)}{END}"
 
-    def figure(mark: re.Match[str]) -> str:
-        try:
-            return f"{FIGURE}{growth.shown(read(growth.RECORD))}\n{END_OF_FIGURE}"
-        except FileNotFoundError:
-            return f"{FIGURE}Not measured yet: `{records.writer(growth.RECORD)} --record`.\n{END_OF_FIGURE}"
-
-    text = LISTED.sub(lambda mark: f"{REPRODUCED}{reproduced()}{END}", DRAWN.sub(figure, MARKED.sub(table, text)))
+    text = LISTED.sub(lambda mark: f"{REPRODUCED}{reproduced()}{END}", MARKED.sub(table, text))
     return SUMMARISED.sub(lambda mark: f"{SUMMARY}{summary(read)}{END}", text)
 
 
@@ -199,21 +189,7 @@ def main() -> int:
             path.write_text(new, encoding="utf-8")
             sys.stderr.write(f"{path.relative_to(ROOT).as_posix()}\n")
             changed += 1
-    return changed + _drawn()
-
-
-def _drawn() -> int:
-    """Redraw the figure if its record changed."""
-    path = ROOT / growth.PATH
-    try:
-        figure = growth.draw(records.read(growth.RECORD))
-    except FileNotFoundError:
-        return 0
-    if path.is_file() and path.read_text(encoding="utf-8") == figure:
-        return 0
-    path.write_text(figure, encoding="utf-8")
-    sys.stderr.write(f"{growth.PATH.as_posix()}\n")
-    return 1
+    return changed
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import { regrouped } from "../view_models/explore";
 import { mechanismFacts, worthOf } from "../view_models/privacy";
 import { todayView } from "../view_models/traffic";
 import { WORDS, lookup, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
-import { Nowhere, pageNumber, seeOther, type Route } from "./route";
+import { get, Nowhere, pageNumber, post, seeOther, type Route } from "./route";
 
 const FRESH_SHOWN = 120;
 /** Cards on one page of Fresh, which keeps its HTML below 80 kB. */
@@ -42,151 +42,98 @@ export function feedPages(renderer: PageRenderer): Route[] {
   };
   const listed = (request: PageRequest, name: string, cards: readonly NewsCard[], more: object) => {
     const held = device.lists.hold(name, cards);
-    const page = pageNumber(request, LIST_PAGES);
-    return renderer.cards(request, name, { held, came: held.came, ...part(held.cards, page), ...more });
+    const { shown: cards, page, older } = part(held.cards, pageNumber(request, LIST_PAGES), LIST_PAGE);
+    return renderer.cards(request, name, { held, came: held.came, cards, page, older, ...more });
   };
 
   return [
-    {
-      method: "GET",
-      path: /^\/$/,
-      async answer(call) {
-        return isFirstVisit(device) ? seeOther("/welcome") : pageOf(call, await device.reading.feed());
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/page\/([^/]+)$/,
-      answer(call) {
-        const feed = serving.page(call.parts[0] ?? "");
-        if (!feed) throw new Nowhere();
-        return pageOf(call, feed);
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/seen$/,
-      answer({ form }) {
-        device.reading.view(form.one("feed"), form.all("news"));
-        return { kind: "done" };
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/feed\/refresh$/,
-      async answer() {
-        const feed = await device.reading.feed(true);
-        return seeOther("/", feed.mode === "offline" ? undefined : "refreshed");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/feed\/more$/,
-      async answer({ form }) {
-        const longer = await device.reading.more(form.one("feed"));
-        if (!longer) throw new Nowhere();
-        const [first] = inSlot(longer, "more").slice(-ADDED);
-        return seeOther(device.reading.pagePath(longer.feed_id) + (first ? `#n-${first.card.id}` : ""));
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/fresh$/,
-      answer(call) {
-        const cards = device.reading.explore().flatMap((each) => (each.stance === "block" ? [] : each.cards));
-        const newest = [...cards].sort((one, other) => +other.dated - +one.dated || msOf(other.published_at) - msOf(one.published_at));
-        const held = device.lists.hold("fresh", onePerEvent(newest).slice(0, FRESH_SHOWN));
-        const page = pageNumber(call, FRESH_SHOWN / FRESH_PAGE);
-        const upto = page * FRESH_PAGE;
-        const shown = held.cards.slice(upto - FRESH_PAGE, upto);
-        const spans = bySpan(shown, msOf(held.made_at));
-        const older = held.cards.length > upto ? page + 1 : null;
-        return renderer.cards(call, "fresh", { spans, shown, held, came: held.came, page, older });
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/popular$/,
-      answer: async (call) => listed(call, "popular", await device.reading.popular(), { counted_at: serving.context.popular.countedAt() }),
-    },
-    {
-      method: "GET",
-      path: /^\/following$/,
-      answer(call) {
-        const follows = stores.stances.followed();
-        const followed = namesIn(follows);
-        const held = device.lists.holdIds("following", device.wholePool.following());
-        const page = pageNumber(call, LIST_PAGES);
-        const upto = page * LIST_PAGE;
-        const listed = device.wholePool.cardsOf(held.ids.slice(upto - LIST_PAGE, upto));
-        device.wholePool.show(listed);
-        // A story whose name is no longer followed leaves the list at once.
-        const whys = new Map(listed.flatMap((card) => [[card.id, followReason(card, followed)] as const]));
-        const cards = listed.filter((card) => whys.get(card.id));
-        const came = device.lists.came(held, listed);
-        const older = held.ids.length > upto ? page + 1 : null;
-        return renderer.cards(call, "following", { follows: follows.length > 0, reasons: lookup(whys), held, came, cards, page, older });
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/saved$/,
-      answer(call) {
-        const cards = device.library.saved();
-        const held = device.lists.hold("saved", cards);
-        const old = renderer.now() - msOf(held.made_at) > SAVED_HELD_MS;
-        if (pageNumber(call, LIST_PAGES) === 1 && (held.new || old)) device.lists.renew("saved");
-        return listed(call, "saved", cards, { count: cards.length });
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/list\/refresh$/,
-      answer({ form }) {
-        const name = form.one("name");
-        if (!RENEWED.test(name)) throw new Nowhere();
-        device.lists.renew(name);
-        return seeOther(form.one("back"));
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/welcome$/,
-      async answer(call) {
-        const before = device.status();
-        // only at first: the page polls, and failures are retried at the device's own intervals
-        const isComing = before.online === null && !before.alerts.length && !serving.context.defaultList.known();
-        if (isComing) await soon(device.syncForFeed());
-        const { chosen_sections, clicks } = device.status();
-        const first = chosen_sections === null && clicks === 0;
-        const sections = new Set([...device.reading.explore().map(({ section }) => section), ...(chosen_sections ?? [])]);
-        const release = serving.manifest() ?? null;
-        const mechanism = mechanismFacts(device, release?.recall ?? null);
-        const privacy = { today: todayView(stores, policy, ledger), mechanism };
-        return renderer.page(call, "welcome", {
-          sections: [...sections].sort(),
-          chosen: chosen_sections ?? [],
-          first,
-          allowed: first ? [...allowedBy(device.privacy.settings)] : [],
-          worth: worthOf(device, release),
-          privacy,
-          first_use: stores.firstUse.question,
-        });
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/welcome$/,
-      async answer({ form }) {
-        const isBefore = form.one("before") !== "";
-        if (form.one("first_use") && !isBefore) device.privacy.beginFirstUse();
-        if (form.one("first")) device.privacy.change(allowing(new Set(form.all("allow") as Allowance[]), device.privacy.settings));
-        if (isBefore) stores.firstUse.signFound();
-        device.interests.chooseSections(form.one("skip") ? [] : form.all("section"));
-        await device.reading.feed(true);
-        return seeOther(isBefore ? "/settings#first-use" : "/");
-      },
-    },
+    get(/^\/$/, async (call) => {
+      return isFirstVisit(device) ? seeOther("/welcome") : pageOf(call, await device.reading.feed());
+    }),
+    get(/^\/page\/([^/]+)$/, (call) => {
+      const feed = serving.page(call.parts[0] ?? "");
+      if (!feed) throw new Nowhere();
+      return pageOf(call, feed);
+    }),
+    post(/^\/seen$/, ({ form }) => {
+      device.reading.view(form.one("feed"), form.all("news"));
+      return { kind: "done" };
+    }),
+    post(/^\/feed\/refresh$/, async () => {
+      const feed = await device.reading.feed(true);
+      return seeOther("/", feed.mode === "offline" ? undefined : "refreshed");
+    }),
+    post(/^\/feed\/more$/, async ({ form }) => {
+      const longer = await device.reading.more(form.one("feed"));
+      if (!longer) throw new Nowhere();
+      const [first] = inSlot(longer, "more").slice(-ADDED);
+      return seeOther(device.reading.pagePath(longer.feed_id) + (first ? `#n-${first.card.id}` : ""));
+    }),
+    get(/^\/fresh$/, (call) => {
+      const cards = device.reading.explore().flatMap((each) => (each.stance === "block" ? [] : each.cards));
+      const newest = [...cards].sort((one, other) => +other.dated - +one.dated || msOf(other.published_at) - msOf(one.published_at));
+      const held = device.lists.hold("fresh", onePerEvent(newest).slice(0, FRESH_SHOWN));
+      const list = part(held.cards, pageNumber(call, FRESH_SHOWN / FRESH_PAGE), FRESH_PAGE);
+      const spans = bySpan(list.shown, msOf(held.made_at));
+      return renderer.cards(call, "fresh", { spans, held, came: held.came, ...list });
+    }),
+    get(/^\/popular$/, async (call) => listed(call, "popular", await device.reading.popular(), { counted_at: serving.context.popular.countedAt() })),
+    get(/^\/following$/, (call) => {
+      const follows = stores.stances.followed();
+      const followed = namesIn(follows);
+      const held = device.lists.holdIds("following", device.wholePool.following());
+      const { shown, page, older } = part(held.ids, pageNumber(call, LIST_PAGES), LIST_PAGE);
+      const listed = device.wholePool.cardsOf(shown);
+      device.wholePool.show(listed);
+      // A story whose name is no longer followed leaves the list at once.
+      const whys = new Map(listed.flatMap((card) => [[card.id, followReason(card, followed)] as const]));
+      const cards = listed.filter((card) => whys.get(card.id));
+      const came = device.lists.came(held, listed);
+      return renderer.cards(call, "following", { follows: follows.length > 0, reasons: lookup(whys), held, came, cards, page, older });
+    }),
+    get(/^\/saved$/, (call) => {
+      const cards = device.library.saved();
+      const held = device.lists.hold("saved", cards);
+      const old = renderer.now() - msOf(held.made_at) > SAVED_HELD_MS;
+      if (pageNumber(call, LIST_PAGES) === 1 && (held.new || old)) device.lists.renew("saved");
+      return listed(call, "saved", cards, { count: cards.length });
+    }),
+    post(/^\/list\/refresh$/, ({ form }) => {
+      const name = form.one("name");
+      if (!RENEWED.test(name)) throw new Nowhere();
+      device.lists.renew(name);
+      return seeOther(form.one("back"));
+    }),
+    get(/^\/welcome$/, async (call) => {
+      const before = device.status();
+      // only at first: the page polls, and failures are retried at the device's own intervals
+      const isComing = before.online === null && !before.alerts.length && !serving.context.defaultList.known();
+      if (isComing) await soon(device.syncForFeed());
+      const { chosen_sections, clicks } = device.status();
+      const first = chosen_sections === null && clicks === 0;
+      const sections = new Set([...device.reading.explore().map(({ section }) => section), ...(chosen_sections ?? [])]);
+      const release = serving.manifest() ?? null;
+      const mechanism = mechanismFacts(device, release?.recall ?? null);
+      const privacy = { today: todayView(stores, policy, ledger), mechanism };
+      return renderer.page(call, "welcome", {
+        sections: [...sections].sort(),
+        chosen: chosen_sections ?? [],
+        first,
+        allowed: first ? [...allowedBy(device.privacy.settings)] : [],
+        worth: worthOf(device, release),
+        privacy,
+        first_use: stores.firstUse.question,
+      });
+    }),
+    post(/^\/welcome$/, async ({ form }) => {
+      const isBefore = form.one("before") !== "";
+      if (form.one("first_use") && !isBefore) device.privacy.beginFirstUse();
+      if (form.one("first")) device.privacy.change(allowing(new Set(form.all("allow") as Allowance[]), device.privacy.settings));
+      if (isBefore) stores.firstUse.signFound();
+      device.interests.chooseSections(form.one("skip") ? [] : form.all("section"));
+      await device.reading.feed(true);
+      return seeOther(isBefore ? "/settings#first-use" : "/");
+    }),
   ];
 }
 
@@ -217,10 +164,10 @@ function onePerEvent(cards: readonly NewsCard[]): NewsCard[] {
   return cards.filter((card) => !card.story || first.get(card.story) === card.id);
 }
 
-/** One page of a list's cards, its number, and the next page's number if there is one. */
-function part(cards: readonly NewsCard[], page: number): object {
-  const upto = page * LIST_PAGE;
-  return { cards: cards.slice(upto - LIST_PAGE, upto), page, older: cards.length > upto ? page + 1 : null };
+/** One page of a list, its number, and the next page's number if there is one. */
+function part<T>(all: readonly T[], page: number, size: number) {
+  const upto = page * size;
+  return { shown: all.slice(upto - size, upto), page, older: all.length > upto ? page + 1 : null };
 }
 
 /** The feed's items by place on the page. */
@@ -300,7 +247,6 @@ export function allowing(allowed: ReadonlySet<Allowance>, before: PrivacySetting
 
 const EXPLORE_SHOWN = 3;
 const SECTIONS_SHOWN = 24;
-const SHOWN = 30;
 const NAME_CHARS = 120;
 
 export function listPages(renderer: PageRenderer): Route[] {
@@ -311,11 +257,9 @@ export function listPages(renderer: PageRenderer): Route[] {
     const [name = ""] = call.parts;
     if (!name || name.length > NAME_CHARS) throw new Nowhere();
     const held = device.lists.holdIds(`${kind}/${name}`, device.wholePool.named(kind, name), !device.wholePool.isUnread());
-    const page = pageNumber(call, LIST_PAGES);
-    const upto = page * SHOWN;
-    const shown = device.wholePool.cardsOf(held.ids.slice(upto - SHOWN, upto));
+    const { shown: ids, page, older } = part(held.ids, pageNumber(call, LIST_PAGES), LIST_PAGE);
+    const shown = device.wholePool.cardsOf(ids);
     device.wholePool.show(shown);
-    const older = held.ids.length > upto ? page + 1 : null;
     const came = device.lists.came(held, shown);
     const [stance, pool] = [stores.stances.of(kind, name), device.wholePool.size()];
     const values = { kind, name, stance, pool, held, count: held.ids.length, came, shown, page, older };
@@ -323,19 +267,15 @@ export function listPages(renderer: PageRenderer): Route[] {
   };
 
   return [
-    {
-      method: "GET",
-      path: /^\/explore$/,
-      answer(call) {
-        const listed = device.reading.explore().flatMap(({ cards }) => onePerEvent(cards).slice(0, EXPLORE_SHOWN));
-        const held = device.lists.hold("explore", listed);
-        const all = regrouped(held.cards, device.interests.stances());
-        const values = { listed: all.slice(0, SECTIONS_SHOWN), others: all.slice(SECTIONS_SHOWN), held, came: held.came };
-        return renderer.cards(call, "explore", values);
-      },
-    },
-    { method: "GET", path: /^\/explore\/(.+)$/, answer: (call) => named(call, "section") },
-    { method: "GET", path: /^\/topic\/(.+)$/, answer: (call) => named(call, "topic") },
-    { method: "GET", path: /^\/publisher\/(.+)$/, answer: (call) => named(call, "publisher") },
+    get(/^\/explore$/, (call) => {
+      const listed = device.reading.explore().flatMap(({ cards }) => onePerEvent(cards).slice(0, EXPLORE_SHOWN));
+      const held = device.lists.hold("explore", listed);
+      const all = regrouped(held.cards, device.interests.stances());
+      const values = { listed: all.slice(0, SECTIONS_SHOWN), others: all.slice(SECTIONS_SHOWN), held, came: held.came };
+      return renderer.cards(call, "explore", values);
+    }),
+    get(/^\/explore\/(.+)$/, (call) => named(call, "section")),
+    get(/^\/topic\/(.+)$/, (call) => named(call, "topic")),
+    get(/^\/publisher\/(.+)$/, (call) => named(call, "publisher")),
   ];
 }

@@ -3,7 +3,7 @@
 import { NAME_LIMIT_CHARS } from "../reading/interest_profile";
 import { latencyView } from "../view_models/latency";
 import { query, WORDS, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
-import { NotTaken, seeOther, type Route } from "./route";
+import { get, NotTaken, post, seeOther, type Route } from "./route";
 import { chosen } from "./story_pages";
 import { PATTERN_CHARS, PATTERN_KINDS, PatternRefused } from "../reading/mute_patterns";
 import { RULE_FIELDS, TooManyRules } from "../store/mute_rules";
@@ -11,57 +11,33 @@ import { RULE_FIELDS, TooManyRules } from "../store/mute_rules";
 export function interestPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
   return [
-    {
-      method: "GET",
-      path: /^\/interests$/,
-      answer: async (call) => renderer.page(call, "interests", { clusters: await device.interests.clusters() }),
-    },
-    {
-      method: "POST",
-      path: /^\/interests\/(\d{1,15})\/name$/,
-      async answer({ parts, form }) {
-        const name = form.one("name");
-        if (!name || [...name].length > NAME_LIMIT_CHARS) throw new NotTaken(WORDS.say("field_wrong", { field: "name", what: name }));
-        await device.interests.rename(Number(parts[0]), name);
-        return seeOther("/interests", "renamed");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/interests\/(\d{1,15})\/mute$/,
-      async answer({ parts, form }) {
-        const muted = chosen("muted", form.one("muted"), ["yes", "no"] as const) === "yes";
-        await device.interests.mute(Number(parts[0]), muted);
-        return seeOther("/interests", muted ? "muted" : "unmuted");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/interests\/(\d{1,15})\/forget$/,
-      async answer({ parts }) {
-        await device.interests.forget(Number(parts[0]));
-        return seeOther("/interests", "forgotten");
-      },
-    },
+    get(/^\/interests$/, async (call) => renderer.page(call, "interests", { clusters: await device.interests.clusters() })),
+    post(/^\/interests\/(\d{1,15})\/name$/, async ({ parts, form }) => {
+      const name = form.one("name");
+      if (!name || [...name].length > NAME_LIMIT_CHARS) throw new NotTaken(WORDS.say("field_wrong", { field: "name", what: name }));
+      await device.interests.rename(Number(parts[0]), name);
+      return seeOther("/interests", "renamed");
+    }),
+    post(/^\/interests\/(\d{1,15})\/mute$/, async ({ parts, form }) => {
+      const muted = chosen("muted", form.one("muted"), ["yes", "no"] as const) === "yes";
+      await device.interests.mute(Number(parts[0]), muted);
+      return seeOther("/interests", muted ? "muted" : "unmuted");
+    }),
+    post(/^\/interests\/(\d{1,15})\/forget$/, async ({ parts }) => {
+      await device.interests.forget(Number(parts[0]));
+      return seeOther("/interests", "forgotten");
+    }),
   ];
 }
 
 export function latencyPages(renderer: PageRenderer): Route[] {
   const { timings } = renderer.device.parts.stores;
   return [
-    {
-      method: "GET",
-      path: /^\/latency$/,
-      answer: (call) => renderer.page(call, "latency", { latency: latencyView(timings) }),
-    },
-    {
-      method: "GET",
-      path: /^\/latency\.json$/,
-      answer() {
-        const content = new TextEncoder().encode(JSON.stringify(latencyView(timings)));
-        return { kind: "file", name: "ownfeed-latency.json", type: "application/json", content };
-      },
-    },
+    get(/^\/latency$/, (call) => renderer.page(call, "latency", { latency: latencyView(timings) })),
+    get(/^\/latency\.json$/, () => {
+      const content = new TextEncoder().encode(JSON.stringify(latencyView(timings)));
+      return { kind: "file", name: "ownfeed-latency.json", type: "application/json", content };
+    }),
   ];
 }
 
@@ -77,52 +53,40 @@ export function muteRulesPages(renderer: PageRenderer): Route[] {
     );
 
   return [
-    {
-      method: "GET",
-      path: /^\/rules$/,
-      answer(call) {
-        const asked = (name: string, usual: string) => call.query.get(name) ?? usual;
-        const rule = {
-          field: chosen("field", asked("field", "anywhere"), RULE_FIELDS),
-          kind: chosen("kind", asked("kind", "word"), PATTERN_KINDS),
-          pattern: asked("pattern", "").slice(0, PATTERN_CHARS),
-          replaces: asked("replaces", "").replace(/[^0-9]/g, ""),
-        };
-        return listed(call, rule, { undo: call.query.get("undo") === "yes" });
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/rules$/,
-      answer(call) {
-        const { form } = call;
-        const field = chosen("field", form.one("field"), RULE_FIELDS);
-        const kind = chosen("kind", form.one("kind"), PATTERN_KINDS);
-        const [pattern, replaces] = [form.one("pattern").slice(0, PATTERN_CHARS), form.one("replaces").replace(/[^0-9]/g, "")];
-        try {
-          muting.add(field, kind, pattern);
-        } catch (refused) {
-          if (!(refused instanceof PatternRefused || refused instanceof TooManyRules)) throw refused;
-          const problem = WORDS.say("rule_refused", { pattern, why: refused.message });
-          return listed(call, { field, kind, pattern, replaces }, { problem });
-        }
-        const same = pattern.split(/\s+/u).filter(Boolean).join(" ");
-        const stays = muting.rules().some(
-          ([rule]) => rule.id === Number(replaces) && rule.field === field && rule.kind === kind && rule.pattern === same,
-        );
-        if (replaces && !stays) muting.remove(Number(replaces));
-        return seeOther("/rules", "rule_added");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/rules\/(\d{1,15})\/delete$/,
-      answer({ parts }) {
-        const gone = muting.remove(Number(parts[0]));
-        if (!gone) return seeOther("/rules");
-        const { field, kind, pattern } = gone;
-        return seeOther(`/rules?${query({ field, kind, pattern, undo: "yes" })}`);
-      },
-    },
+    get(/^\/rules$/, (call) => {
+      const asked = (name: string, usual: string) => call.query.get(name) ?? usual;
+      const rule = {
+        field: chosen("field", asked("field", "anywhere"), RULE_FIELDS),
+        kind: chosen("kind", asked("kind", "word"), PATTERN_KINDS),
+        pattern: asked("pattern", "").slice(0, PATTERN_CHARS),
+        replaces: asked("replaces", "").replace(/[^0-9]/g, ""),
+      };
+      return listed(call, rule, { undo: call.query.get("undo") === "yes" });
+    }),
+    post(/^\/rules$/, (call) => {
+      const { form } = call;
+      const field = chosen("field", form.one("field"), RULE_FIELDS);
+      const kind = chosen("kind", form.one("kind"), PATTERN_KINDS);
+      const [pattern, replaces] = [form.one("pattern").slice(0, PATTERN_CHARS), form.one("replaces").replace(/[^0-9]/g, "")];
+      try {
+        muting.add(field, kind, pattern);
+      } catch (refused) {
+        if (!(refused instanceof PatternRefused || refused instanceof TooManyRules)) throw refused;
+        const problem = WORDS.say("rule_refused", { pattern, why: refused.message });
+        return listed(call, { field, kind, pattern, replaces }, { problem });
+      }
+      const same = pattern.split(/\s+/u).filter(Boolean).join(" ");
+      const stays = muting.rules().some(
+        ([rule]) => rule.id === Number(replaces) && rule.field === field && rule.kind === kind && rule.pattern === same,
+      );
+      if (replaces && !stays) muting.remove(Number(replaces));
+      return seeOther("/rules", "rule_added");
+    }),
+    post(/^\/rules\/(\d{1,15})\/delete$/, ({ parts }) => {
+      const gone = muting.remove(Number(parts[0]));
+      if (!gone) return seeOther("/rules");
+      const { field, kind, pattern } = gone;
+      return seeOther(`/rules?${query({ field, kind, pattern, undo: "yes" })}`);
+    }),
   ];
 }

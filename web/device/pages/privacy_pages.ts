@@ -3,7 +3,7 @@ import { levelOf, unusable } from "./settings_pages";
 import { dayEnds, privacyView } from "../view_models/privacy";
 import { requestGroup, requestView } from "../view_models/traffic";
 import { type PageRenderer, WORDS } from "./renderer";
-import { Nowhere, type Route, pageNumber } from "./route";
+import { get, Nowhere, pageNumber, type Route } from "./route";
 
 const LOG_PAGES = 100_000;
 
@@ -15,40 +15,24 @@ export function privacyPages(renderer: PageRenderer): Route[] {
     return entry;
   };
   return [
-    {
-      method: "GET",
-      path: /^\/privacy$/,
-      answer(call) {
-        const show = call.query.get("show");
-        if (show !== null && show !== "all" && show !== "concerning") throw new Nowhere();
-        const privacy = privacyView(device, pageNumber(call, LOG_PAGES), show);
-        const values = { privacy, channels: [], level: levelOf(device.privacy.settings), unusable: unusable(privacy) };
-        return renderer.page(call, "privacy", { ...values, day_ends: dayEnds(renderer.now()) });
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/privacy\/polls\/(\d{1,15})\/(\d{1,15})$/,
-      answer(call) {
-        const [oldest, newest] = call.parts.map(Number);
-        const polls = requestGroup(device.parts.stores.database, oldest ?? 0, newest ?? 0, pageNumber(call, LOG_PAGES));
-        if (polls) return renderer.page(call, "polls", { polls });
-        const words = WORDS.say("no_request", { id: String(newest) });
-        return renderer.problem(call, 404, WORDS.say("no_requests_title"), words);
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/privacy\/requests\/(\d{1,15})$/,
-      answer: (call) => renderer.page(call, "request", requestView(found(call.parts))),
-    },
-    {
-      method: "GET",
-      path: /^\/privacy\/requests\/(\d{1,15})\/body$/,
-      answer(call) {
-        const entry = found(call.parts);
-        return { kind: "file", name: `request-${entry.id}.bin`, type: "application/octet-stream", content: entry.body };
-      },
-    },
+    get(/^\/privacy$/, (call) => {
+      const show = call.query.get("show");
+      if (show !== null && show !== "all" && show !== "concerning") throw new Nowhere();
+      const privacy = privacyView(device, pageNumber(call, LOG_PAGES), show);
+      const values = { privacy, channels: [], level: levelOf(device.privacy.settings), unusable: unusable(privacy) };
+      return renderer.page(call, "privacy", { ...values, day_ends: dayEnds(renderer.now()) });
+    }),
+    get(/^\/privacy\/polls\/(\d{1,15})\/(\d{1,15})$/, (call) => {
+      const [oldest, newest] = call.parts.map(Number);
+      const polls = requestGroup(device.parts.stores.database, oldest ?? 0, newest ?? 0, pageNumber(call, LOG_PAGES));
+      if (polls) return renderer.page(call, "polls", { polls });
+      const words = WORDS.say("no_request", { id: String(newest) });
+      return renderer.problem(call, 404, WORDS.say("no_requests_title"), words);
+    }),
+    get(/^\/privacy\/requests\/(\d{1,15})$/, (call) => renderer.page(call, "request", requestView(found(call.parts)))),
+    get(/^\/privacy\/requests\/(\d{1,15})\/body$/, (call) => {
+      const entry = found(call.parts);
+      return { kind: "file", name: `request-${entry.id}.bin`, type: "application/octet-stream", content: entry.body };
+    }),
   ];
 }

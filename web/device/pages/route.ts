@@ -37,6 +37,9 @@ export interface Route {
   answer(call: Call): PageAnswer | Promise<PageAnswer>;
 }
 
+export const get = (path: RegExp, answer: Route["answer"]): Route => ({ method: "GET", path, answer });
+export const post = (path: RegExp, answer: Route["answer"]): Route => ({ method: "POST", path, answer });
+
 /** Nothing exists at this address (any more). */
 export class Nowhere extends Error {}
 

@@ -9,7 +9,7 @@ import { WORDS, sectionName, type PageAnswer, type PageRenderer } from "./render
 import { privacyView } from "../view_models/privacy";
 import { RARE_FIRST } from "../store/preferences";
 import { WireError } from "../protocol/forms";
-import { type FormFields, type Route, pageNumber, seeOther } from "./route";
+import { get, pageNumber, post, seeOther, type FormFields, type Route } from "./route";
 import { chosen } from "./story_pages";
 
 export const ERASE_WORD = "erase";
@@ -101,110 +101,70 @@ export function settingsPages(renderer: PageRenderer): Route[] {
   };
 
   return [
-    { method: "GET", path: /^\/you$/, answer: you },
-    { method: "GET", path: /^\/settings$/, answer: (call) => settings(call) },
-    {
-      method: "POST",
-      path: /^\/privacy\/switches$/,
-      answer(call) {
-        try {
-          device.privacy.change(switchesOf(call.form));
-        } catch (refused) {
-          if (!(refused instanceof WireError)) throw refused;
-          return settings(call, WORDS.say("nothing_changed", { field: "switches", what: refused.message }));
-        }
-        return seeOther("/settings", "settings");
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/interests\/history$/,
-      answer(call) {
-        const words = (call.query.get("q") ?? "").slice(0, QUERY_CHARS);
-        const history = historyPage(stores, words, pageNumber(call, HISTORY_PAGES));
-        return renderer.page(call, "history", { history });
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/interests\/history\/(\d{1,15})\/delete$/,
-      answer(call) {
-        device.library.deleteClick(Number(call.parts[0]));
-        return seeOther(call.form.one("back"), "deleted");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/settings\/pictures$/,
-      answer({ form }) {
-        const shown = chosen("shown", form.one("shown"), ["on", "off"] as const);
-        stores.pictures.show(shown === "on");
-        return seeOther("/settings#pictures", `pictures_${shown}`);
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/settings\/rare-first$/,
-      answer({ form }) {
-        stores.preferences.set(RARE_FIRST, chosen("rare", form.one("rare"), ["on", "off"] as const) === "on");
-        device.parts.serving.changed();
-        return seeOther("/settings#rare", "settings");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/settings\/level$/,
-      answer({ form }) {
-        const level = chosen("level", form.one("level"), ["off", "balanced", "strict", "custom"] as const);
-        if (level === "custom") return seeOther("/settings?switches=open#custom");
-        const untrained = device.privacy.settings.training && LEVELS[level].training === false;
-        device.privacy.change(LEVELS[level]);
-        return seeOther(form.one("back") || "/settings", untrained ? "settings_without_training" : "settings");
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/privacy\/export$/,
-      answer() {
-        const kept = exportAll(stores, "reader", renderer.now());
-        const content = new TextEncoder().encode(JSON.stringify(kept));
-        return { kind: "file", name: "ownfeed-everything.json", type: "application/json", content };
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/privacy\/import$/,
-      answer(call) {
-        const used = chosen("used", call.form.one("used"), ["yes", "no"] as const) === "yes";
-        try {
-          device.moving.takeOver(call.form.one("file"), { used, settings: call.form.one("settings") === "on" });
-        } catch (refused) {
-          if (!(refused instanceof ExportRefused)) throw refused;
-          return settings(call, refused.message);
-        }
-        return seeOther("/settings", "taken_over");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/settings\/first-use$/,
-      answer({ form }) {
-        const answer = chosen("answer", form.one("answer"), ["before", "first"] as const);
-        if (!stores.firstUse.isOpen) return seeOther("/settings");
-        if (answer === "first") device.privacy.beginFirstUse();
-        else device.moving.beginAgain();
-        return seeOther("/settings", answer === "first" ? "first_use" : "began_again");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/privacy\/erase$/,
-      async answer(call) {
-        if (call.form.one("confirm").trim().toLowerCase() !== ERASE_WORD)
-          return settings(call, WORDS.say("nothing_erased", { word: ERASE_WORD }));
-        await device.privacy.erase();
-        return { kind: "see_other", path: "/welcome?said=erased", erased: true };
-      },
-    },
+    get(/^\/you$/, you),
+    get(/^\/settings$/, (call) => settings(call)),
+    post(/^\/privacy\/switches$/, (call) => {
+      try {
+        device.privacy.change(switchesOf(call.form));
+      } catch (refused) {
+        if (!(refused instanceof WireError)) throw refused;
+        return settings(call, WORDS.say("nothing_changed", { field: "switches", what: refused.message }));
+      }
+      return seeOther("/settings", "settings");
+    }),
+    get(/^\/interests\/history$/, (call) => {
+      const words = (call.query.get("q") ?? "").slice(0, QUERY_CHARS);
+      const history = historyPage(stores, words, pageNumber(call, HISTORY_PAGES));
+      return renderer.page(call, "history", { history });
+    }),
+    post(/^\/interests\/history\/(\d{1,15})\/delete$/, (call) => {
+      device.library.deleteClick(Number(call.parts[0]));
+      return seeOther(call.form.one("back"), "deleted");
+    }),
+    post(/^\/settings\/pictures$/, ({ form }) => {
+      const shown = chosen("shown", form.one("shown"), ["on", "off"] as const);
+      stores.pictures.show(shown === "on");
+      return seeOther("/settings#pictures", `pictures_${shown}`);
+    }),
+    post(/^\/settings\/rare-first$/, ({ form }) => {
+      stores.preferences.set(RARE_FIRST, chosen("rare", form.one("rare"), ["on", "off"] as const) === "on");
+      device.parts.serving.changed();
+      return seeOther("/settings#rare", "settings");
+    }),
+    post(/^\/settings\/level$/, ({ form }) => {
+      const level = chosen("level", form.one("level"), ["off", "balanced", "strict", "custom"] as const);
+      if (level === "custom") return seeOther("/settings?switches=open#custom");
+      const untrained = device.privacy.settings.training && LEVELS[level].training === false;
+      device.privacy.change(LEVELS[level]);
+      return seeOther(form.one("back") || "/settings", untrained ? "settings_without_training" : "settings");
+    }),
+    get(/^\/privacy\/export$/, () => {
+      const kept = exportAll(stores, "reader", renderer.now());
+      const content = new TextEncoder().encode(JSON.stringify(kept));
+      return { kind: "file", name: "ownfeed-everything.json", type: "application/json", content };
+    }),
+    post(/^\/privacy\/import$/, (call) => {
+      const used = chosen("used", call.form.one("used"), ["yes", "no"] as const) === "yes";
+      try {
+        device.moving.takeOver(call.form.one("file"), { used, settings: call.form.one("settings") === "on" });
+      } catch (refused) {
+        if (!(refused instanceof ExportRefused)) throw refused;
+        return settings(call, refused.message);
+      }
+      return seeOther("/settings", "taken_over");
+    }),
+    post(/^\/settings\/first-use$/, ({ form }) => {
+      const answer = chosen("answer", form.one("answer"), ["before", "first"] as const);
+      if (!stores.firstUse.isOpen) return seeOther("/settings");
+      if (answer === "first") device.privacy.beginFirstUse();
+      else device.moving.beginAgain();
+      return seeOther("/settings", answer === "first" ? "first_use" : "began_again");
+    }),
+    post(/^\/privacy\/erase$/, async (call) => {
+      if (call.form.one("confirm").trim().toLowerCase() !== ERASE_WORD)
+        return settings(call, WORDS.say("nothing_erased", { word: ERASE_WORD }));
+      await device.privacy.erase();
+      return { kind: "see_other", path: "/welcome?said=erased", erased: true };
+    }),
   ];
 }

@@ -5,7 +5,7 @@ import { readingMinutes } from "../protocol/formatting";
 import type { NewsCard } from "../protocol/news";
 import { REACTION_KINDS, STANCE_KINDS, type StanceKind } from "../store/opinions";
 import { WORDS, query, type PageAnswer, type PageRenderer } from "./renderer";
-import { NotTaken, type Route, seeOther } from "./route";
+import { get, NotTaken, post, seeOther, type Route } from "./route";
 
 const STANCES = ["follow", "block", "none"] as const;
 const NAME_CHARS = 120;
@@ -44,73 +44,53 @@ function beside(feed: Feed | null, newsId: string): { before: NewsCard | null; a
 export function storyPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
   return [
-    {
-      method: "GET",
-      path: /^\/story\/([^/]+)$/,
-      async answer(call) {
-        const feed = call.query.get("feed");
-        const found = call.query.get("found");
-        const from = found === null ? device.reading.pagePath(feed) : `/search?${query({ q: found })}`;
-        const article = await device.reading.open(call.parts[0] ?? "", feed, { clicked: call.followed, found: found !== null });
-        const { card } = article;
-        const stanceOf = (kind: StanceKind, name: string) => device.parts.stores.stances.of(kind, name);
-        const stances = STANCE_KINDS.map((kind) => [kind, card[kind], stanceOf(kind, card[kind])] as const).filter(
-          ([kind, name, stance]) => name && (kind !== "topic" || name !== card.section || stance !== null),
-        );
-        const opened = article.feed_id ? device.parts.serving.page(article.feed_id) : null;
-        return renderer.cards(call, "story", {
-          ...beside(opened, card.id),
-          tools: WORDS.table("tools"),
-          article,
-          card,
-          stances,
-          minutes: minutesToRead(article),
-          text: renderer.textOf(article),
-          back: `${from}#n-${card.id}`,
-          back_words: WORDS.say(found === null ? "back_to_feed" : "back_to_results"),
-        });
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/story\/([^/]+)\/react$/,
-      answer(call) {
-        const [newsId = ""] = call.parts;
-        const kind = chosen("kind", call.form.one("kind"), [...REACTION_KINDS, "read"] as const);
-        if (kind === "read") device.library.mark([newsId], { read: !device.parts.stores.readMarks.has(newsId) });
-        else device.library.react(newsId, kind);
-        return seeOther(call.form.one("back"));
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/read$/,
-      answer({ form }) {
-        const newsIds = form.one("news").split(" ");
-        if (newsIds.length > MARKED_AT_ONCE || newsIds.some((id) => !NEWS_ID.test(id)))
-          throw new NotTaken(WORDS.say("field_wrong", { field: "news", what: String(newsIds.length) }));
-        return answerMark(form.one("back"), device.library.mark(newsIds));
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/read\/undo$/,
-      answer({ form }) {
-        device.library.undoMark(Number(form.one("batch")) || 0);
-        return seeOther(form.one("back"));
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/stance$/,
-      answer({ form }) {
-        const kind = chosen("kind", form.one("kind"), STANCE_KINDS);
-        const stance = chosen("stance", form.one("stance"), STANCES);
-        const name = form.one("name");
-        if (!name || name.length > NAME_CHARS) throw new NotTaken(WORDS.say("field_wrong", { field: "name", what: name }));
-        device.interests.stance(kind, name, stance === "none" ? null : stance);
-        return seeOther(form.one("back"));
-      },
-    },
+    get(/^\/story\/([^/]+)$/, async (call) => {
+      const feed = call.query.get("feed");
+      const found = call.query.get("found");
+      const from = found === null ? device.reading.pagePath(feed) : `/search?${query({ q: found })}`;
+      const article = await device.reading.open(call.parts[0] ?? "", feed, { clicked: call.followed, found: found !== null });
+      const { card } = article;
+      const stanceOf = (kind: StanceKind, name: string) => device.parts.stores.stances.of(kind, name);
+      const stances = STANCE_KINDS.map((kind) => [kind, card[kind], stanceOf(kind, card[kind])] as const).filter(
+        ([kind, name, stance]) => name && (kind !== "topic" || name !== card.section || stance !== null),
+      );
+      const opened = article.feed_id ? device.parts.serving.page(article.feed_id) : null;
+      return renderer.cards(call, "story", {
+        ...beside(opened, card.id),
+        tools: WORDS.table("tools"),
+        article,
+        card,
+        stances,
+        minutes: minutesToRead(article),
+        text: renderer.textOf(article),
+        back: `${from}#n-${card.id}`,
+        back_words: WORDS.say(found === null ? "back_to_feed" : "back_to_results"),
+      });
+    }),
+    post(/^\/story\/([^/]+)\/react$/, (call) => {
+      const [newsId = ""] = call.parts;
+      const kind = chosen("kind", call.form.one("kind"), [...REACTION_KINDS, "read"] as const);
+      if (kind === "read") device.library.mark([newsId], { read: !device.parts.stores.readMarks.has(newsId) });
+      else device.library.react(newsId, kind);
+      return seeOther(call.form.one("back"));
+    }),
+    post(/^\/read$/, ({ form }) => {
+      const newsIds = form.one("news").split(" ");
+      if (newsIds.length > MARKED_AT_ONCE || newsIds.some((id) => !NEWS_ID.test(id)))
+        throw new NotTaken(WORDS.say("field_wrong", { field: "news", what: String(newsIds.length) }));
+      return answerMark(form.one("back"), device.library.mark(newsIds));
+    }),
+    post(/^\/read\/undo$/, ({ form }) => {
+      device.library.undoMark(Number(form.one("batch")) || 0);
+      return seeOther(form.one("back"));
+    }),
+    post(/^\/stance$/, ({ form }) => {
+      const kind = chosen("kind", form.one("kind"), STANCE_KINDS);
+      const stance = chosen("stance", form.one("stance"), STANCES);
+      const name = form.one("name");
+      if (!name || name.length > NAME_CHARS) throw new NotTaken(WORDS.say("field_wrong", { field: "name", what: name }));
+      device.interests.stance(kind, name, stance === "none" ? null : stance);
+      return seeOther(form.one("back"));
+    }),
   ];
 }

@@ -2,7 +2,7 @@
 import { age, grouped, size } from "../protocol/formatting";
 import { type TrainingView, trainingView } from "../view_models/training";
 import { type PageRenderer, WORDS } from "./renderer";
-import { type Route, seeOther } from "./route";
+import { get, post, seeOther, type Route } from "./route";
 import { chosen } from "./story_pages";
 
 /** The daily budget that joining sets if there was none: one usual round is charged 4.3. */
@@ -12,41 +12,25 @@ export function trainingPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
   const view = (): Promise<TrainingView> => trainingView(device.parts, device.trainingPaused);
   return [
-    {
-      method: "GET",
-      path: /^\/training$/,
-      async answer(call) {
-        const training = await view();
-        return renderer.page(call, "training", { training, steps: steps(training), mark: mark(training) });
-      },
-    },
-    {
-      method: "GET",
-      path: /^\/training\/live$/,
-      async answer() {
-        const content = new TextEncoder().encode(JSON.stringify(live(await view(), Date.now())));
-        return { kind: "file", name: "live.json", type: "application/json", content };
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/training\/pause$/,
-      answer({ form }) {
-        const paused = chosen("paused", form.one("paused"), ["yes", "no"] as const) === "yes";
-        device.pauseTraining(paused);
-        return seeOther("/training", paused ? "paused" : "resumed");
-      },
-    },
-    {
-      method: "POST",
-      path: /^\/training\/switch$/,
-      answer({ form }) {
-        const training = chosen("training", form.one("training"), ["on", "off"] as const) === "on";
-        const allowed = device.privacy.settings.epsilon_per_day_training;
-        device.privacy.change({ training, ...(training && !allowed && { epsilon_per_day_training: ONE_ROUND_EPSILON }) });
-        return seeOther("/training", "settings");
-      },
-    },
+    get(/^\/training$/, async (call) => {
+      const training = await view();
+      return renderer.page(call, "training", { training, steps: steps(training), mark: mark(training) });
+    }),
+    get(/^\/training\/live$/, async () => {
+      const content = new TextEncoder().encode(JSON.stringify(live(await view(), Date.now())));
+      return { kind: "file", name: "live.json", type: "application/json", content };
+    }),
+    post(/^\/training\/pause$/, ({ form }) => {
+      const paused = chosen("paused", form.one("paused"), ["yes", "no"] as const) === "yes";
+      device.pauseTraining(paused);
+      return seeOther("/training", paused ? "paused" : "resumed");
+    }),
+    post(/^\/training\/switch$/, ({ form }) => {
+      const training = chosen("training", form.one("training"), ["on", "off"] as const) === "on";
+      const allowed = device.privacy.settings.epsilon_per_day_training;
+      device.privacy.change({ training, ...(training && !allowed && { epsilon_per_day_training: ONE_ROUND_EPSILON }) });
+      return seeOther("/training", "settings");
+    }),
   ];
 }
 

@@ -99,16 +99,6 @@ export const truth: Form<boolean> = {
   write: (value) => String(value),
 };
 
-const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-const URL_SAFE = decoderOf(`${ALPHABET}-_`);
-const STANDARD = decoderOf(`${ALPHABET}+/`);
-
-function decoderOf(alphabet: string): Int8Array {
-  const table = new Int8Array(128).fill(-1);
-  for (let place = 0; place < 64; place++) table[alphabet.charCodeAt(place)] = place;
-  return table;
-}
-
 /** Bytes as base64: written with the URL-safe alphabet, read with either; `min` and `max` count bytes. */
 export function bytes({ min = 0, max = Infinity } = {}): Form<Bytes> {
   return {
@@ -123,62 +113,28 @@ export function bytes({ min = 0, max = Infinity } = {}): Form<Bytes> {
   };
 }
 
-/** Native decoding in engines of 2025 and later; it skips white space, which our base64 doesn't allow. */
-const OWN = Uint8Array as unknown as { fromBase64?(text: string, how: { alphabet: string; lastChunkHandling: string }): Bytes };
-
 /** Decodes base64 in either alphabet, with or without padding. Throws WireError. */
 export function fromBase64(encoded: string): Bytes {
-  return (OWN.fromBase64 && whole(encoded)) ?? digitByDigit(encoded);
-}
-
-/** Native decoding, many times faster; null if it finds an error, which the slow path then locates. */
-function whole(encoded: string): Bytes | null {
-  if (encoded.length % 4 !== 0) return null;
-  const padding = encoded.endsWith("==") ? 2 : encoded.endsWith("=") ? 1 : 0;
-  const alphabet = /[+/]/.test(encoded) ? "base64" : "base64url";
+  if (!/^(?:[\w-]*|[A-Za-z0-9+/]*)={0,2}$/.test(encoded)) throw new WireError("not base64: its symbols");
+  const standard = encoded.replaceAll("-", "+").replaceAll("_", "/");
+  let binary: string;
   try {
-    const found = OWN.fromBase64?.(encoded, { alphabet, lastChunkHandling: "strict" }) ?? null;
-    return found?.length === (encoded.length / 4) * 3 - padding ? found : null;
+    binary = atob(standard);
   } catch {
-    return null;
+    throw new WireError("not base64: its length");
   }
-}
-
-function digitByDigit(encoded: string): Bytes {
-  const digits = encoded.replace(/={1,2}$/, "");
-  const padding = encoded.length - digits.length;
-  const rest = digits.length % 4;
-  if (rest === 1 || (padding > 0 && (digits.length + padding) % 4 !== 0)) throw new WireError("not base64: its length");
-  const table = /[+/]/.test(digits) ? STANDARD : URL_SAFE;
-  const found = new Uint8Array((digits.length * 3) >> 2);
-  let bits = 0;
-  let held = 0;
-  let at = 0;
-  for (let place = 0; place < digits.length; place++) {
-    const digit = table[digits.charCodeAt(place)] ?? -1;
-    if (digit < 0) throw new WireError(`not base64: the symbol at ${place}`);
-    bits = ((bits << 6) | digit) & 0xffff;
-    held += 6;
-    if (held >= 8) {
-      held -= 8;
-      found[at++] = (bits >> held) & 0xff;
-    }
-  }
-  if (bits & ((1 << held) - 1)) throw new WireError("not base64: bits beyond the last byte");
+  const last = btoa(binary.slice(binary.length - (binary.length % 3))).replace(/=+$/, "");
+  if (!standard.replace(/=+$/, "").endsWith(last)) throw new WireError("not base64: bits beyond the last byte");
+  const found = new Uint8Array(binary.length);
+  for (let place = 0; place < found.length; place++) found[place] = binary.charCodeAt(place);
   return found;
 }
 
 /** Base64 with the URL-safe alphabet and padding. */
 export function toBase64(value: Uint8Array): string {
-  let encoded = "";
-  const digit = (at: number): string => `${ALPHABET}-_`.charAt(at & 63);
-  for (let place = 0; place < value.length; place += 3) {
-    const left = value.length - place;
-    const word = ((value[place] ?? 0) << 16) | ((value[place + 1] ?? 0) << 8) | (value[place + 2] ?? 0);
-    encoded +=
-      digit(word >> 18) + digit(word >> 12) + (left > 1 ? digit(word >> 6) : "=") + (left > 2 ? digit(word) : "=");
-  }
-  return encoded;
+  let binary = "";
+  for (const byte of value) binary += String.fromCharCode(byte);
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_");
 }
 
 /** A moment with its offset, as ISO 8601 in the single format that both sides write. */

@@ -17,44 +17,21 @@ export interface Asking {
   readonly quietly: boolean;
 }
 
-/** Requests pictures by the addresses in pages. */
-export interface PicturesRequest {
-  readonly pictures: readonly string[];
-}
-
-/** Whether this browser has promised to keep stored data; sent by the page, since a worker can't query it. */
-export interface StoragePromise {
-  readonly persisted: boolean;
-}
-
-/** Requests the verdicts on builds in the publisher's signed list, by SHA-256 in hex. */
-export interface VerdictsRequest {
-  readonly builds: readonly string[];
-}
-
-/** Asks to be notified after the device's first poll, successful or not; deferrable work waits for it. */
-export interface QuietRequest {
-  readonly quiet: true;
-}
-
-/** The browser had the app before, though its store is gone; only the page can detect this. */
-export interface EarlierUseSign {
-  readonly usedBefore: true;
-}
-
-/** What another worker of this tab remembered when its store was cleared. */
-export interface PutBackRequest {
-  readonly putBack: Remembered;
-}
-
+/**
+ * What a page asks or tells the worker, besides a page. pictures: requests them by the addresses in pages. persisted:
+ * whether this browser has promised to keep stored data, which a worker can't query. builds: requests the verdicts on
+ * builds in the publisher's signed list, by SHA-256 in hex. quiet: asks to be notified after the device's first poll,
+ * successful or not; deferrable work waits for it. usedBefore: the browser had the app before, though its store is gone,
+ * which only the page can detect. putBack: what another worker of this tab remembered when its store was cleared.
+ */
 export type Question =
   | Asking
-  | PicturesRequest
-  | StoragePromise
-  | VerdictsRequest
-  | QuietRequest
-  | EarlierUseSign
-  | PutBackRequest;
+  | { readonly pictures: readonly string[] }
+  | { readonly persisted: boolean }
+  | { readonly builds: readonly string[] }
+  | { readonly quiet: true }
+  | { readonly usedBefore: true }
+  | { readonly putBack: Remembered };
 
 /** erased: all data about the reader was erased, so no tab may keep showing it. */
 export type Answer =

@@ -6,7 +6,6 @@ import type { DeviceStores } from "../parts";
 import { MODES } from "../reports/modes";
 import type { PrivacySettings } from "../privacy/settings";
 import type { NewsCard } from "../protocol/news";
-import type { Moment } from "../protocol/forms";
 import type { NamedStance, Stance } from "../store/opinions";
 import { toUs } from "../store/database";
 import { plainOf, type SavedSearch, type WordHit } from "../store/searches";
@@ -50,25 +49,11 @@ export function regrouped(cards: readonly NewsCard[], stances: readonly NamedSta
   return [...found].map(([section, all]) => ({ section, cards: all, stance: said.get(section) ?? null }));
 }
 
-/** One click; card is null if the article is no longer on the device. */
-export interface HistoryEntry {
-  readonly click_id: number;
-  readonly at: Moment;
-  readonly news_id: string;
-  readonly card: NewsCard | null;
-}
-
-/** Clicks newest first; page counts from 1. */
-export interface HistoryPage {
-  readonly query: string;
-  readonly page: number;
-  readonly pages: number;
-  readonly total: number;
-  readonly entries: readonly HistoryEntry[];
-}
-
-/** One page of clicks whose card has every word of `query`, or of all clicks. */
-export function historyPage(stores: DeviceStores, query: string, page: number): HistoryPage {
+/**
+ * One page of clicks, newest first, whose card has every word of `query`, or of all clicks. card is null if the article
+ * is no longer on the device.
+ */
+export function historyPage(stores: DeviceStores, query: string, page: number) {
   const found = stores.clicks.search(query, page);
   const cards = new Map(stores.news.cards(found.rows.map((click) => click.newsId)).map((card) => [card.id, card]));
   const entries = found.rows.map((click) => ({
@@ -80,34 +65,18 @@ export function historyPage(stores: DeviceStores, query: string, page: number): 
   return { query, page: found.number, pages: found.pages, total: found.total, entries };
 }
 
-/** A saved search: the number of stories that match now, and how many came since the reader last viewed it. */
-export interface SearchLine {
-  readonly search: { readonly id: number; readonly words: string };
-  readonly stories: number;
-  readonly new: number;
-}
+export type SearchesView = Awaited<ReturnType<typeof searchesView>>;
 
-/** A followed topic, since when, and the number of its stories here. */
-export interface TopicLine {
-  readonly name: string;
-  readonly since: Moment;
-  readonly stories: number;
-}
-
-/** use: 'report', 'here' (recall on this device), or why neither: 'off' by the reader's switch, 'mode'. */
-export interface SearchesView {
-  readonly searches: readonly SearchLine[];
-  readonly topics: readonly TopicLine[];
-  readonly use: "off" | "report" | "here" | "mode";
-}
-
-/** hits: what a search finds now. For a topic at most two hundred stories are counted. */
+/**
+ * Saved searches and followed topics, and how they are used. hits: what a search finds now. For a topic at most two
+ * hundred stories are counted.
+ */
 export async function searchesView(
   stores: DeviceStores,
   settings: PrivacySettings,
   hits: (words: string) => Promise<readonly WordHit[]>,
-): Promise<SearchesView> {
-  const searches: SearchLine[] = [];
+) {
+  const searches = [];
   for (const one of stores.searches.saved().reverse()) searches.push(lineOf(one, await hits(one.words)));
   return {
     searches,
@@ -121,18 +90,22 @@ export async function searchesView(
 }
 
 /** The saved search with these words. */
-export function savedIn(view: SearchesView, words: string): SearchLine["search"] | null {
+export function savedIn(view: SearchesView, words: string) {
   return view.searches.find(({ search }) => search.words === plainOf(words))?.search ?? null;
 }
 
-/** How saved searches and followed topics are used under these switches. */
-export function useOf(settings: PrivacySettings): SearchesView["use"] {
+/**
+ * How saved searches and followed topics are used under these switches: 'report', 'here' (recall on this device), or why
+ * neither: 'off' by the reader's switch, 'mode'.
+ */
+export function useOf(settings: PrivacySettings): "off" | "report" | "here" | "mode" {
   if (!settings.searches_in_reports) return "off";
   const { finds, reporter } = MODES[settings.mode];
   return finds === "here" ? "here" : reporter ? "report" : "mode";
 }
 
-function lineOf({ id, words, looked_at }: SavedSearch, hits: readonly WordHit[]): SearchLine {
+/** A saved search: the number of stories that match now, and how many came since the reader last viewed it. */
+function lineOf({ id, words, looked_at }: SavedSearch, hits: readonly WordHit[]) {
   const since = toUs(looked_at);
   return { search: { id, words }, stories: hits.length, new: hits.filter((hit) => hit.publishedUs > since).length };
 }

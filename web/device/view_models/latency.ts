@@ -4,58 +4,9 @@ import { momentOf } from "../protocol/moments";
 import { TextCatalogue } from "../protocol/text_catalogue";
 import type { Timing, TimingStore } from "../store/byte_log";
 import { DEVICE_STAGES, SERVER_STAGES } from "../protocol/server_timing";
-import type { Moment } from "../protocol/forms";
 
 type Place = "device" | "network" | "server";
-
-/** One bar of a waterfall; server stages lie within the network's. */
-interface StageTime {
-  readonly name: string;
-  readonly place: Place;
-  readonly start_ms: number;
-  readonly ms: number;
-}
-
-/** One feed request: its stages in order, and its total in milliseconds. */
-interface RequestTimes {
-  readonly at: Moment;
-  readonly kind: string;
-  readonly total_ms: number;
-  readonly stages: readonly StageTime[];
-}
-
-interface Percentiles {
-  readonly p50_ms: number;
-  readonly p95_ms: number;
-  readonly p99_ms: number;
-}
-
-/** Percentiles of one stage over the requests that had it; count: how many. */
-interface StagePercentiles extends Percentiles {
-  readonly name: string;
-  readonly place: Place;
-  readonly count: number;
-}
-
-/** One bar of the histogram: requests with low_ms <= total < high_ms. */
-interface Bin {
-  readonly low_ms: number;
-  readonly high_ms: number;
-  readonly count: number;
-}
-
-/** The whole page; percentiles are null before the first request. */
-export interface LatencyView {
-  readonly requests: readonly RequestTimes[];
-  readonly count: number;
-  readonly p50_ms: number | null;
-  readonly p95_ms: number | null;
-  readonly p99_ms: number | null;
-  readonly stages: readonly StagePercentiles[];
-  readonly histogram: readonly Bin[];
-  /** The background's last request for candidates, from which pages are made. */
-  readonly recall: RequestTimes | null;
-}
+type RequestTimes = ReturnType<typeof waterfall>;
 
 const WORDS = new TextCatalogue(words);
 const DEVICE = WORDS.pairs("device_stages");
@@ -76,9 +27,10 @@ export function stageWords(name: string, place: string): { name: string; sentenc
 
 /**
  * Percentiles and histogram over the pages in the last 200 timings, waterfalls of the newest 20; stages cover pages and
- * requests for candidates.
+ * requests for candidates. Percentiles are null before the first request. recall: the background's last request for
+ * candidates, from which pages are made.
  */
-export function latencyView(timings: TimingStore): LatencyView {
+export function latencyView(timings: TimingStore) {
   const times = timings.last(COUNTED).map(waterfall);
   const requests = times.filter(({ kind }) => kind !== RECALL);
   const recalls = times.filter(({ kind }) => kind === RECALL);
@@ -97,8 +49,8 @@ export function latencyView(timings: TimingStore): LatencyView {
 }
 
 /** Stages end to end in the order they ran; the server's own are centred in the network's bar. */
-function waterfall({ at, kind, device_ms, server_ms }: Timing): RequestTimes {
-  const stages: StageTime[] = [];
+function waterfall({ at, kind, device_ms, server_ms }: Timing) {
+  const stages: { name: string; place: Place; start_ms: number; ms: number }[] = [];
   let clockMs = 0;
   for (const [name, ms] of Object.entries(device_ms).sort(([one], [other]) => order(one) - order(other))) {
     stages.push({ name, place: name === "network" ? "network" : "device", start_ms: clockMs, ms });
@@ -115,7 +67,7 @@ function waterfall({ at, kind, device_ms, server_ms }: Timing): RequestTimes {
   return { at: momentOf(at), kind, total_ms: clockMs, stages };
 }
 
-function percentiles(values: readonly number[]): Percentiles {
+function percentiles(values: readonly number[]) {
   const sorted = [...values].sort((one, other) => one - other);
   const at = (share: number) => {
     const place = (sorted.length - 1) * share;
@@ -127,8 +79,11 @@ function percentiles(values: readonly number[]): Percentiles {
   return { p50_ms: at(0.5), p95_ms: at(0.95), p99_ms: at(0.99) };
 }
 
-/** Bars grow by about half each: latencies have long tails, and equal steps would put nearly all into one bar. */
-function histogram(totals: readonly number[]): Bin[] {
+/**
+ * Bars of the requests with low_ms <= total < high_ms. They grow by about half each: latencies have long tails, and
+ * equal steps would put nearly all into one bar.
+ */
+function histogram(totals: readonly number[]) {
   const edges = roundEdges(Math.min(...totals), Math.max(...totals));
   return edges.slice(1).map((high_ms, place) => {
     const low_ms = edges[place] ?? 0;
@@ -150,7 +105,8 @@ function roundEdges(lowMs: number, highMs: number): number[] {
   return [lowMs < lowest ? 0 : lowest, ...edges.slice(1, -1), Math.max(highest, highMs)];
 }
 
-function stageFigures(requests: readonly RequestTimes[]): StagePercentiles[] {
+/** Percentiles of each stage over the requests that had it; count: how many. */
+function stageFigures(requests: readonly RequestTimes[]) {
   const times = new Map<string, { name: string; place: Place; all: number[] }>();
   for (const { name, place, ms } of requests.flatMap(({ stages }) => stages)) {
     const key = `${place} ${name}`;

@@ -91,52 +91,11 @@ const GATHERED = `
            THEN (SELECT max(charge.epsilon) FROM charge WHERE payload_sha256 = body_sha256) END AS paid
   FROM gathered JOIN line ON line.id = newest ORDER BY newest DESC`;
 
-/** One sent request, without the bytes. concerns: whether it contained something about the reader. */
-export interface TrafficEntry {
-  readonly entry_id: number;
-  readonly at: Moment;
-  readonly words: string;
-  readonly method: string;
-  readonly url: string;
-  readonly sent_bytes: number;
-  readonly received_bytes: number;
-  readonly status: number | null;
-  readonly ms: number;
-  readonly epsilon: number;
-  readonly concerns: boolean;
-}
-
-/** A line of the table: one request, or several identical polls, of which the entry is the newest. */
-export interface TrafficLine extends TrafficEntry {
-  readonly count: number;
-  readonly oldest_id: number;
-  readonly first_at: Moment;
-  readonly unanswered: number;
-  readonly polls: readonly TrafficEntry[];
-}
-
-/** A page of the polls behind one line, newest first. */
-export interface RequestGroup {
-  readonly newest: TrafficEntry;
-  readonly oldest_id: number;
-  readonly page: number;
-  readonly pages: number;
-  readonly total: number;
-  readonly entries: readonly TrafficEntry[];
-}
-
-/** One page of lines, newest first, and the number of requests: in total, and concerning the reader. */
-export interface TrafficLog {
-  readonly shown: ShownTraffic;
-  readonly lines: readonly TrafficLine[];
-  readonly page: number;
-  readonly pages: number;
-  readonly requests: number;
-  readonly concerning: number;
-}
-
-/** One page of the log; by default what concerned the reader, or everything if nothing did. */
-export function trafficLog(database: Database, page: number, shown: ShownTraffic | null): TrafficLog {
+/**
+ * One page of the log, newest first; by default what concerned the reader, or everything if nothing did. Also counts the
+ * requests: in total, and concerning the reader.
+ */
+export function trafficLog(database: Database, page: number, shown: ShownTraffic | null) {
   const requests = database.number("SELECT count(*) FROM traffic");
   const concerning = database.number(`SELECT coalesce(sum(concerns), 0) FROM (${LINES})`);
   const kind = shown ?? (concerning ? "concerning" : "all");
@@ -146,7 +105,8 @@ export function trafficLog(database: Database, page: number, shown: ShownTraffic
   return { shown: kind, lines: rows.map((row) => lineOf(database, row)), page, pages, requests, concerning };
 }
 
-function lineOf(database: Database, row: Row): TrafficLine {
+/** One request, or several identical polls, of which the entry is the newest. */
+function lineOf(database: Database, row: Row) {
   const newest = entryOf(row);
   const count = Number(row["number"]);
   return {
@@ -162,8 +122,8 @@ function lineOf(database: Database, row: Row): TrafficLine {
   };
 }
 
-/** The polls of one line; null if its newest isn't in the log. */
-export function requestGroup(database: Database, oldest: number, newest: number, page: number): RequestGroup | null {
+/** A page of the polls of one line, newest first; null if its newest isn't in the log. */
+export function requestGroup(database: Database, oldest: number, newest: number, page: number) {
   const row = database.rows(`SELECT * FROM (${LINES}) WHERE id = ?`, [newest])[0];
   if (!row) return null;
   const asked = String(row["asked"]);
@@ -174,12 +134,13 @@ export function requestGroup(database: Database, oldest: number, newest: number,
   return { newest: entryOf(row), oldest_id: oldest, page, pages, total, entries };
 }
 
-function pollsOf(database: Database, asked: string, oldest: number, newest: number, limit: number, skipped: number): TrafficEntry[] {
+function pollsOf(database: Database, asked: string, oldest: number, newest: number, limit: number, skipped: number) {
   const sql = `SELECT * FROM (${LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll ORDER BY id DESC LIMIT ? OFFSET ?`;
   return database.rows(sql, [oldest, newest, asked, limit, skipped]).map(entryOf);
 }
 
-function entryOf(row: Row): TrafficEntry {
+/** One sent request, without the bytes. concerns: whether it contained something about the reader. */
+function entryOf(row: Row) {
   return {
     entry_id: Number(row["id"]),
     at: momentOf(fromUs(Number(row["at"]))),
@@ -200,28 +161,8 @@ export const LEFT_BEFORE_ERASE = "left_before_erase";
 /** States of a part in a round for which something was sent. */
 const SENT: readonly string[] = ["summing", "uploaded", "applied"];
 
-/** How many messages were sent today without a charge, up to `at` (milliseconds since 1970). */
-export interface LeftSoFar {
-  readonly at: number;
-  readonly again: number;
-  readonly counts: number;
-  readonly rounds: number;
-}
-
-/** What was shared on the current UTC day, over all channels; names are those of the templates. */
-export interface TodayView {
-  readonly reports: number;
-  readonly again: number;
-  readonly counts: number;
-  readonly rounds: number;
-  readonly one_number: boolean;
-  readonly spent_before: boolean;
-  readonly erased_at: Moment | null;
-  readonly moved: boolean;
-  readonly up_to_limits: boolean;
-}
-
-export function todayView(stores: DeviceStores, policy: ReportPolicy, ledger: Ledger): TodayView {
+/** What was shared on the current UTC day, over all channels. */
+export function todayView(stores: DeviceStores, policy: ReportPolicy, ledger: Ledger) {
   const now = ledger.now();
   const day = new Date(now).toISOString().slice(0, 10);
   const today = stores.ledgerEntries.days().filter((one) => one.day === day);
@@ -242,10 +183,11 @@ export function todayView(stores: DeviceStores, policy: ReportPolicy, ledger: Le
   };
 }
 
-export function leftSoFar(stores: DeviceStores, ledger: Ledger): LeftSoFar {
+/** How many messages were sent today without a charge, up to `at` (milliseconds since 1970). */
+export function leftSoFar(stores: DeviceStores, ledger: Ledger) {
   const now = ledger.now();
   const midnight = Math.floor(now / DAY_MS) * DAY_MS;
-  const kept = stores.preferences.get(LEFT_BEFORE_ERASE) as (Omit<LeftSoFar, "at"> & { at: Moment }) | null;
+  const kept = stores.preferences.get(LEFT_BEFORE_ERASE) as { at: Moment; again: number; counts: number; rounds: number } | null;
   const before = kept && msOf(kept.at) >= midnight ? kept : null;
   const since = before ? msOf(before.at) : midnight;
   const charged = stores.ledgerEntries.ofSums();

@@ -31,7 +31,6 @@ from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.accounting.limits import Limits
 from device_app.privacy.accounting.restored_copy import charge_for_restored_copy
 from device_app.privacy.noise_sources import NoiseSource, SystemNoise
-from device_app.reading.feed_directory import NoDirectory
 from device_app.reading.interest_profile import InterestNames
 from device_app.reading.searched_interests import SearchedInterests
 from device_app.reports.choice import ReportChoice
@@ -43,7 +42,7 @@ from device_app.stores import DeviceStores
 from device_app.sync.default_list import DefaultListSync, PopularitySync
 from device_app.sync.encoder_takeover import EncoderTakeover, VectorSync
 from device_app.sync.installed_release import current_release
-from device_app.sync.own_feeds import ListedFeeds, OwnFeedsSync
+from device_app.sync.own_feeds import OwnFeedsSync
 from device_app.sync.picture_sync import PictureSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.sync.release_sync import MaterialSync, ReleaseSync
@@ -236,7 +235,6 @@ def build_device(
             viewing=viewing,
             searched=searched,
             names=names,
-            feed_directory=NoDirectory() if own_server is None else ListedFeeds(own_server),
             trainer=trainer,
             recall_step=RecallStep(serving, uplink, bodies, reports, answers, stores.timings, clock),
             alerts=LoopAlerts(clock, DeviceError, BackendUnreachable),

@@ -23,7 +23,6 @@ from device_app.feed.whole_pool import SearchResults, WholePool
 from device_app.moving import Moving
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.accounting.limits import Ceilings, Limits
-from device_app.reading.feed_directory import FeedDirectory
 from device_app.reading.interest_labels import forget_names
 from device_app.reading.interest_profile import ClickedNews, InterestCluster, InterestNames, clicks_of, interest_cards
 from device_app.reading.muting import Muting
@@ -87,7 +86,6 @@ class Parts:
     stories: Stories
     viewing: Viewing
     names: InterestNames
-    feed_directory: FeedDirectory
     searched: SearchedInterests
     trainer: Trainer
     recall_step: RecallStep
@@ -476,7 +474,8 @@ class Device:
         self._stores, self.own_server = parts.stores, parts.own_server
         self.lists = HeldLists(parts.stores, settings.feed.page_hours, parts.clock)
         self.whole_pool = WholePool(parts.stores, parts.serving, self.lists, parts.clock)
-        self.feeds = OwnFeeds(parts.stores, parts.feed_directory, parts.clock)
+        known = self.own_server.known if self.own_server is not None else tuple
+        self.feeds = OwnFeeds(parts.stores, known, parts.clock)
         self.muting = Muting(parts.stores.mute_rules, parts.clock)
         self.reading = Reading(parts, settings.feed, lambda: self.first_sync())
         self.library = ReaderLibrary(parts, self.whole_pool)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from device_app.reading.feed_directory import FeedDirectory, KnownFeed
 from device_app.store.articles import Place, Selection
 from device_app.store.preferences import FEEDS_ONLY_UNREAD
 from device_app.stores import DeviceStores
+from device_app.sync.own_feeds import KnownFeed
 
 PAGE = 30
 
@@ -82,10 +82,16 @@ class StoryPage:
 
 
 class OwnFeeds:
-    """The feeds of a reader whose server is their own."""
+    """The feeds of a reader whose server is their own.
 
-    def __init__(self, stores: DeviceStores, directory: FeedDirectory, clock: Callable[[], datetime]) -> None:
-        self.directory = directory
+    known: returns the followed feeds, in the reader's order; each publisher with stories that isn't among them counts
+    as a feed at top level.
+    """
+
+    def __init__(
+        self, stores: DeviceStores, known: Callable[[], Sequence[KnownFeed]], clock: Callable[[], datetime]
+    ) -> None:
+        self.known = known
         self._stores, self._clock = stores, clock
 
     def overview(self) -> Overview:
@@ -147,11 +153,11 @@ class OwnFeeds:
             return Selection((which.feed,))
         if which.folder is None:
             return Selection()
-        return Selection(tuple(one.publisher for one in self.directory.feeds() if one.folder == which.folder))
+        return Selection(tuple(one.publisher for one in self.known() if one.folder == which.folder))
 
     def _lines(self) -> list[FeedLine]:
         counts = dict(self._stores.articles.counts())
-        listed = [(feed, counts.pop(feed.publisher, (0, 0))) for feed in self.directory.feeds()]
+        listed = [(feed, counts.pop(feed.publisher, (0, 0))) for feed in self.known()]
         unlisted = [(KnownFeed(name, name), count) for name, count in sorted(counts.items(), key=_by_name)]
         return [FeedLine(feed, *count) for feed, count in (*listed, *unlisted)]
 

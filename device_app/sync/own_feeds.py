@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeVar
 
-from device_app.reading.feed_directory import KnownFeed
 from device_app.store.news import NewsStore
 from device_app.uplink.own_server import OwnServer
 from protocol.own_feeds import (
@@ -36,6 +36,22 @@ SEPARATOR = " / "
 TONES: Mapping[FeedStatus, Literal["good", "due", "bad"]] = {
     "new": "due", "well": "good", "failing": "bad", "paused": "due", "ended": "bad",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KnownFeed:
+    """One feed, known by its publisher's name, which every card carries.
+
+    title: its name for the reader. folder: '' at top level. site: the address of its site, or ''. state: its last
+    answer, described in a sentence, or ''; tone: whether that is normal.
+    """
+
+    publisher: str
+    title: str
+    folder: str = ""
+    site: str = ""
+    state: str = ""
+    tone: Literal["good", "due", "bad"] = "good"
 
 
 class OwnFeedsSync:
@@ -125,6 +141,20 @@ class OwnFeedsSync:
         self._news.put_bodies(found)
         return found
 
+    def known(self) -> list[KnownFeed]:
+        """Return all followed feeds, by folder and name; answers from memory."""
+        return [
+            KnownFeed(
+                publisher=feed.publisher or feed.url,
+                title=feed.shown,
+                folder=SEPARATOR.join(feed.folder),
+                site=feed.site,
+                state=feed.problem or WORDS.table("status")[feed.status],
+                tone=TONES[feed.status],
+            )
+            for feed in self.feeds()
+        ]
+
     def opml(self) -> bytes:
         """Return all feeds as an OPML file."""
         return self._server.opml()
@@ -136,24 +166,3 @@ class OwnFeedsSync:
     def _and_list(self, done: T) -> T:
         self.listed = self._server.feeds()
         return done
-
-
-class ListedFeeds:
-    """The list of feeds in the form that the Feeds page uses (`reading.feed_directory.FeedDirectory`)."""
-
-    def __init__(self, own_feeds: OwnFeedsSync) -> None:
-        self._own_feeds = own_feeds
-
-    def feeds(self) -> Sequence[KnownFeed]:
-        """Return all followed feeds, by folder and name."""
-        return [
-            KnownFeed(
-                publisher=feed.publisher or feed.url,
-                title=feed.shown,
-                folder=SEPARATOR.join(feed.folder),
-                site=feed.site,
-                state=feed.problem or WORDS.table("status")[feed.status],
-                tone=TONES[feed.status],
-            )
-            for feed in self._own_feeds.feeds()
-        ]

@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from device_app.feed.own_feeds import PAGE, FeedLine, Folder, Overview, StoryPage, Which
-from device_app.reading.feed_directory import KnownFeed
 from device_app.reading.mute_patterns import matcher
 from device_app.store.articles import Place
 from device_app.store.mute_rules import MuteRule, RuleField, RuleKind
 from device_app.store.rows import to_us
-from device_app.sync.own_feeds import OwnFeedsSync
+from device_app.sync.own_feeds import KnownFeed, OwnFeedsSync
 from protocol.own_feeds import FeedListing, OwnFeed, RemovedFeed
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from device_app.composition import build_device
 from device_app.feed.own_feeds import PAGE
 from device_app.pages.local_origin import LocalOriginMiddleware
 from device_app.pages.routes import router
-from device_app.reading.feed_directory import KnownFeed
 from device_app.settings import DeviceSettings
+from device_app.sync.own_feeds import KnownFeed
 from protocol.news import NewsCard
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, OURS, PagesReader, enter, page_key
 
@@ -25,14 +25,12 @@ NOW = datetime.now(UTC)
 ARTICLE = re.compile(r'<article class="card[^>]*id="n-([^"]+)"')
 
 
-class Directory:
+def known_feeds() -> tuple[KnownFeed, ...]:
     """Two feeds in a folder; a third publisher is not listed."""
-
-    def feeds(self) -> tuple[KnownFeed, ...]:
-        return (
-            KnownFeed("Wire", "The wire", "World", state="Read 5 minutes ago."),
-            KnownFeed("Silent", "Silent", "World", state="None of its 10 entries could be used.", tone="bad"),
-        )
+    return (
+        KnownFeed("Wire", "The wire", "World", state="Read 5 minutes ago."),
+        KnownFeed("Silent", "Silent", "World", state="None of its 10 entries could be used.", tone="bad"),
+    )
 
 
 class Reader:
@@ -44,7 +42,7 @@ class Reader:
 
         settings = DeviceSettings(data_dir=folder, own_feeds=True, port=8401)
         self.device = build_device(settings, transport=httpx.MockTransport(nobody))
-        self.device.feeds.directory = Directory()
+        self.device.feeds.known = known_feeds
         self.put([card(f"w{at:02}", "Wire", minutes=at) for at in range(40)])
         self.put([card(f"e{at}", "Essays", minutes=60 * 24 * 90 * (at + 1)) for at in range(2)])
         app = FastAPI(openapi_url=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -29,16 +29,15 @@ from backend.federation.systems import COMPOSED
 from backend.federation.systems.composition import SystemSpec
 from backend.federation.systems.uni_fedrec import BASIS_VOTE
 from backend.popularity.estimate import SHARPNESS
-from experiments.datasets.mind import FOLDER, load_mind
-from experiments.datasets.titles import product_vectors, title_vectors
-from experiments.recall.codebook_rounds import topics_of
-from experiments.recall.measure import CLICKS_MOST, DEPTHS, HELD_OUT_MOST, KEPT_LEAST, Rows, paired, recall, splits
-from experiments.recall.modes import EmbeddedSplit, Mixtures, ReportCodebook, learned_book
+from experiments.datasets.mind import FOLDER
+from experiments.recall import codebook_rounds
+from experiments.recall.codebook_rounds import AT_100, AT_400, EPSILON, FINEST, topics_of, warm_readers
+from experiments.recall.measure import CLICKS_MOST, HELD_OUT_MOST, KEPT_LEAST, Rows, paired, recall
+from experiments.recall.modes import EmbeddedSplit, learned_book
 from experiments.recall.tower import Vectors, reader_vectors
 from experiments.records import Cell, Table, required
 from experiments.study import Study
 from models.recall.basis import ASSIGNMENT
-from models.shapes import NEWS_DIM
 from protocol.recall import STEPS, ReportLists, report_chances
 from protocol.ring import SHAPES, WeightedSum, written
 
@@ -141,8 +140,7 @@ def _by_reader(reader: Rows, readers: int, values: Floats) -> Floats:
 BASIS = COMPOSED["basis/secure/mean"]
 BASIS_EXACT = COMPOSED["basis/exact/mean"]
 
-EPSILON, FINEST = 4.0, 64
-AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
+found_by = partial(codebook_rounds.found_by, sharpness=SHARPNESS)
 
 
 @dataclass(frozen=True)
@@ -297,11 +295,7 @@ class BasisStudy(Study[BasisJob, BasisRun]):
     @cached_property
     def readers(self) -> EmbeddedSplit:
         """Test readers and articles. Raises DataMissing and MalformedRow."""
-        mind = load_mind(self.data / FOLDER)
-        news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
-        histories = mind.train.longest_histories()
-        _, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
-        return EmbeddedSplit(test, news, test.recent_clicks())
+        return warm_readers(self.data)
 
     @property
     def _size(self) -> int:
@@ -394,16 +388,6 @@ class BasisStudy(Study[BasisJob, BasisRun]):
                 "release against the start, in points.",
             ),
         )
-
-
-def found_by(
-    study: EmbeddedSplit, prototypes: NDArray[np.float32], shares: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """R@K of each reader [u, depths] by reports of one of these prototypes [K, D]; equal shares by default."""
-    size = len(prototypes)
-    book = ReportCodebook(prototypes, np.full(size, 1 / size) if shares is None else shares, np.eye(size))
-    lists = Mixtures(study, book, SHARPNESS).code(EPSILON)
-    return recall(lists, study.split.measured.targets, study.split.news)
 
 
 def _points(found: NDArray[np.float64]) -> tuple[str, str]:

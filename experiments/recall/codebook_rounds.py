@@ -148,11 +148,7 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
     @cached_property
     def readers(self) -> EmbeddedSplit:
         """Test readers and articles. Raises DataMissing and MalformedRow."""
-        mind = load_mind(self.data / FOLDER)
-        news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
-        histories = mind.train.longest_histories()
-        _, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
-        return EmbeddedSplit(test, news, test.recent_clicks())
+        return warm_readers(self.data)
 
     @cached_property
     def topics(self) -> list[NDArray[np.float32]]:
@@ -169,8 +165,8 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
         (spec, cohort), seed = PLANS[job[0]], job[1]
         start, readers = self.topics[seed], self.readers
         end = learn(spec, start, self.finest, readers.trained, cohort=cohort, rounds=self.rounds, seed=seed)
-        published = _found(readers, end.published, end.published_shares)
-        return CodebookRun(end.noise, end.published is not start, published, _found(readers, end.draft, end.shares))
+        published = found_by(readers, end.published, end.published_shares)
+        return CodebookRun(end.noise, end.published is not start, published, found_by(readers, end.draft, end.shares))
 
     def line(self, job: CodebookJob, run: CodebookRun) -> str:
         """Return the draft's R@400."""
@@ -180,8 +176,8 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
 
     def tables(self, runs: Mapping[CodebookJob, CodebookRun]) -> list[Table]:
         """Return one row for each plan."""
-        study, even = self.readers, np.full(CODEBOOK_SIZE, 1 / CODEBOOK_SIZE)
-        topics = np.mean([_found(study, start, even) for start in self.topics], axis=0)
+        study = self.readers
+        topics = np.mean([found_by(study, start) for start in self.topics], axis=0)
         common = recall(study.popular(), study.split.measured.targets, study.split.news)
         rows: list[tuple[Cell, ...]] = [
             _row("popularity", None, None, None, None, None, common, None, None),
@@ -216,10 +212,26 @@ def topics_of(study: EmbeddedSplit, size: int, seed: int) -> NDArray[np.float32]
     return unit_rows(topic_centroids(study.news, basis_size=size, seed=seed)[0])
 
 
-def _found(study: EmbeddedSplit, prototypes: NDArray[np.float32], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    book = ReportCodebook(prototypes, shares, np.eye(len(prototypes)))
-    answers = Mixtures(study, book, SHARPNESS).code(EPSILON)
-    return recall(answers, study.split.measured.targets, study.split.news)
+def warm_readers(data: Path) -> EmbeddedSplit:
+    """Return the test readers of the warm protocol, and the articles. Raises DataMissing and MalformedRow."""
+    mind = load_mind(data / FOLDER)
+    news = product_vectors(title_vectors(mind.news.titles), NEWS_DIM)
+    histories = mind.train.longest_histories()
+    _, test = splits([histories[user] for user in sorted(histories)], len(mind.news))
+    return EmbeddedSplit(test, news, test.recent_clicks())
+
+
+def found_by(
+    study: EmbeddedSplit,
+    prototypes: NDArray[np.float32],
+    shares: NDArray[np.float64] | None = None,
+    sharpness: float = SHARPNESS,
+) -> NDArray[np.float64]:
+    """R@K of each reader [u, depths] by reports of one of these prototypes [K, D]; equal shares by default."""
+    size = len(prototypes)
+    book = ReportCodebook(prototypes, np.full(size, 1 / size) if shares is None else shares, np.eye(size))
+    lists = Mixtures(study, book, sharpness).code(EPSILON)
+    return recall(lists, study.split.measured.targets, study.split.news)
 
 
 def _epsilon(spec: SystemSpec, cohort: int) -> float | None:

@@ -7,12 +7,13 @@ for a single click and for all of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from device_app.privacy.accounting.composition import Composed, composed
-from device_app.privacy.accounting.cost_of_sums import EPSILON_ALONE, ONE_CLICK, ONE_CLICK_ALONE, RHO
+from device_app.privacy.accounting.cost_of_sums import EPSILON_ALONE, ONE_CLICK, ONE_CLICK_ALONE
 from device_app.privacy.accounting.ledger import Ledger
 from device_app.privacy.accounting.limits import CHANNELS
 from device_app.privacy.local_aggregate import composed_epsilon
@@ -30,7 +31,6 @@ from device_app.view_models.explore import use_of
 from device_app.view_models.modes import MechanismFacts, ModeFacts, PoolFacts, mechanism_facts, mode_facts
 from device_app.view_models.traffic import ShownTraffic, TodayView, TrafficLog, today_view, traffic_log
 from protocol.chain import fingerprint, readable
-from protocol.concentrated import epsilon_of
 from protocol.recall import RecallRequest
 from protocol.releases import ReleaseManifest
 from protocol.text_catalogue import TextCatalogue
@@ -129,10 +129,7 @@ class AloneView:
 def sum_cost(entry: LedgerEntry) -> SumCost:
     """Return the cost of a charge for a noisy sum."""
     known = entry.parameters
-    alone = known.get(EPSILON_ALONE)
-    if alone is None:
-        # The rho per share times the number of shares bounds the rho of a single share.
-        alone = epsilon_of(known[RHO] * known.get("survivors_at_least", 1.0), entry.delta or 1e-6)
+    alone = known.get(EPSILON_ALONE, math.inf)
     return SumCost(entry.delta, entry.epsilon, alone, known.get(ONE_CLICK), known.get(ONE_CLICK_ALONE))
 
 

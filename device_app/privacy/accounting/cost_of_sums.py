@@ -23,7 +23,7 @@ RHO_ALONE = "rho_alone"
 EPSILON_ALONE = "epsilon_alone"
 ONE_CLICK = "epsilon_one_click"
 ONE_CLICK_ALONE = "epsilon_one_click_alone"
-"""Names in a charge's parameters. Charges made before 2026-11-22 have only the first."""
+"""Names in a charge's parameters."""
 
 
 ROUNDED = 1.5

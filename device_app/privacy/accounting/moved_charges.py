@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from device_app.privacy.accounting.cost_of_sums import RHO_ALONE
@@ -97,7 +97,7 @@ def charges_since(
     spent: list[tuple[datetime, MovedCharge | LedgerEntry]] = [(from_us(one.at), one) for one in charges]
     spent += [(one.at, one) for one in paid]
     for when, one in spent:
-        for name, price in ((one.channel, float(one.epsilon)), (RHO_ALONE, _rho_alone(one.parameters))):
+        for name, price in ((one.channel, float(one.epsilon)), (RHO_ALONE, float(one.parameters.get(RHO_ALONE, 0)))):
             total[name] += price
             by_day[when.astimezone(UTC).date(), name] += price  # type: ignore[assignment]
     ceilings = {name: (limits.day[name], limits.life[name]) for name in CHANNELS}
@@ -121,14 +121,6 @@ def charges_since(
                 subject = f"export of {exported_at.astimezone(UTC):%Y-%m-%d}"
                 entries.append(LedgerEntry(at, channel, MECHANISM, parameters, missing[channel], delta, "", subject))
     return entries
-
-
-def _rho_alone(given: Mapping[str, float]) -> float:
-    """rho with one share of noise, as stored in the ledger.
-
-    Charges made before 2026-11-22 store the rho of all shares.
-    """
-    return float(given.get(RHO_ALONE, given.get("rho", 0) * given.get("survivors_at_least", 0)))
 
 
 def _key(

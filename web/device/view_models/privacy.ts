@@ -7,12 +7,10 @@ import { affordable } from "../privacy/mechanisms/code";
 import type { Ledger } from "../privacy/accounting/ledger";
 import { CHANNELS } from "../privacy/accounting/limits";
 import { MODES } from "../reports/modes";
-import { RHO } from "../privacy/accounting/cost_of_sums";
 import { composed } from "../privacy/accounting/composition";
 import { isBlank } from "../privacy/sealed_reports";
 import type { PrivacySettings } from "../privacy/settings";
 import { newsInPool } from "../protocol/broadcast";
-import { epsilonOf } from "../protocol/concentrated";
 import { readMessage } from "../protocol/forms";
 import { recallRequest } from "../protocol/recall";
 import { USUAL_PLACES, gainOf } from "../protocol/recall_frontier";
@@ -24,17 +22,13 @@ import { PROMISE_UP_TO, WORDS } from "./status";
 import { todayView } from "./traffic";
 import { trafficLog, type ShownTraffic } from "./traffic";
 
-const DELTA = 1e-6;
-
-/** The costs of one sum in epsilon at delta; those of one click are null for charges made before they were stored. */
+/** The costs of one sum in epsilon at delta. */
 export function sumCost(entry: LedgerEntry) {
   const { parameters: known, delta, epsilon } = entry;
-  // The rho of several shares, multiplied by their number, is at least the rho of one.
-  const rho = (known[RHO] ?? 0) * (known["survivors_at_least"] ?? 1);
   return {
     delta,
     epsilon,
-    alone: known["epsilon_alone"] ?? epsilonOf(rho, delta || DELTA),
+    alone: known["epsilon_alone"] ?? Infinity,
     one_click: known["epsilon_one_click"] ?? null,
     one_click_alone: known["epsilon_one_click_alone"] ?? null,
   };

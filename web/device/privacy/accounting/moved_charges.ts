@@ -127,7 +127,7 @@ export function chargesSince(
   const byDay = new Map<string, number>();
   const add = (sums: Map<string, number>, key: string, price: number) => sums.set(key, (sums.get(key) ?? 0) + price);
   for (const one of [...charges, ...paid]) {
-    for (const [name, price] of [[one.channel, one.epsilon], [RHO_ALONE, rhoAlone(one)]] as const) {
+    for (const [name, price] of [[one.channel, one.epsilon], [RHO_ALONE, one.parameters.get(RHO_ALONE) ?? 0]] as const) {
       add(total, name, price);
       add(byDay, `${Math.floor(fromUs(one.at) / DAY_MS)}/${name}`, price);
     }
@@ -169,11 +169,6 @@ function higher(all: readonly Bounds[]): Bounds {
   const lives = all.map(([, life]) => life ?? Infinity);
   const life = Math.max(...lives);
   return [Math.max(...all.map(([day]) => day)), life === Infinity ? null : life];
-}
-
-/** Read from the ledger's rows: charges from before 2026-11-22 store the rho of several shares. */
-function rhoAlone({ parameters }: Spent): number {
-  return parameters.get(RHO_ALONE) ?? (parameters.get("rho") ?? 0) * (parameters.get("survivors_at_least") ?? 0);
 }
 
 function keyOf(named: readonly unknown[], parameters: readonly (readonly [string, number])[], prices: readonly unknown[]): string {

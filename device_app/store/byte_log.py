@@ -97,20 +97,16 @@ class ByteLog:
             kept = self._database.write(
                 """INSERT INTO traffic (at, purpose, words, method, url, head, body, body_bytes, body_sha256, mechanism,
                                         epsilon)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-                (
-                    to_us(departure.at),
-                    departure.purpose,
-                    departure.words,
-                    departure.method,
-                    departure.url,
-                    departure.head,
-                    departure.body[:BODY_KEPT_BYTES],
-                    len(departure.body),
-                    sha256(departure.body).hexdigest(),
-                    departure.mechanism,
-                    departure.epsilon,
-                ),
+                   VALUES (:at, :purpose, :words, :method, :url, :head, :body, :body_bytes, :body_sha256, :mechanism,
+                           :epsilon)
+                   RETURNING id""",
+                vars(departure)
+                | {
+                    "at": to_us(departure.at),
+                    "body": departure.body[:BODY_KEPT_BYTES],
+                    "body_bytes": len(departure.body),
+                    "body_sha256": sha256(departure.body).hexdigest(),
+                },
             ).fetchone()
             self._since_prune += 1
             if self._since_prune >= _PRUNE_EVERY:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
@@ -224,7 +224,7 @@ class Database:
         found = self.row(sql, values)
         return int(found[0]) if found and found[0] is not None else 0
 
-    def write(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def write(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
         """Run one statement; call it inside a transaction."""
         with self._lock:
             if not self._depth:
@@ -280,7 +280,7 @@ class Database:
         for forget in self._undone:
             forget()
 
-    def _run(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def _run(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
         with self._store_errors():
             return self._connection.execute(sql, values)
 

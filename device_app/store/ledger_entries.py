@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 from device_app.store.database import Database
 from device_app.store.rows import PAGE_SIZE, Page, from_us, offset, to_us
 
-_COLUMNS = "id, at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject"
+_COLUMNS = "at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject, id"
 LAST_US = 2**63 - 1
 
 
@@ -61,17 +62,13 @@ class LedgerRepository:
         with self._database.transaction():
             kept = self._database.write(
                 """INSERT INTO charge (at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id""",
-                (
-                    to_us(entry.at),
-                    entry.channel,
-                    entry.mechanism,
-                    json.dumps(entry.parameters, sort_keys=True, allow_nan=False),
-                    entry.epsilon,
-                    entry.delta,
-                    entry.payload_sha256,
-                    entry.subject,
-                ),
+                   VALUES (:at, :channel, :mechanism, :parameters, :epsilon, :delta, :payload_sha256, :subject)
+                   RETURNING id""",
+                vars(entry)
+                | {
+                    "at": to_us(entry.at),
+                    "parameters": json.dumps(entry.parameters, sort_keys=True, allow_nan=False),
+                },
             ).fetchone()
         return int(kept[0])
 
@@ -94,14 +91,9 @@ class LedgerRepository:
         return self._database.number(found, (channel, to_us(since)))
 
     def rho_alone(self, since: datetime | None = None, before: datetime | None = None) -> float:
-        """Return the total rho of the noisy sums if every other device was fake, for all charges or those in a period.
-        Charges made before 2026-11-22 store the rho of a number of shares; that rho times the number is an upper bound
-        on the rho of one share.
-        """
+        """Return the total rho of the noisy sums if every other device was fake, of all charges or a period's."""
         found = self._database.row(
-            """SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
-                      json_extract(parameters, '$.rho') * json_extract(parameters, '$.survivors_at_least')))
-               FROM charge WHERE at >= ? AND at < ?""",
+            "SELECT total(json_extract(parameters, '$.rho_alone')) FROM charge WHERE at >= ? AND at < ?",
             (0 if since is None else to_us(since), LAST_US if before is None else to_us(before)),
         )
         return float(found[0]) if found else 0.0
@@ -153,15 +145,6 @@ class LedgerRepository:
         return _entry(row) if row else None
 
 
-def _entry(row: tuple[int, int, str, str, str, float, float, str, str]) -> LedgerEntry:
-    return LedgerEntry(
-        id=row[0],
-        at=from_us(row[1]),
-        channel=row[2],
-        mechanism=row[3],
-        parameters=json.loads(row[4]),
-        epsilon=row[5],
-        delta=row[6],
-        payload_sha256=row[7],
-        subject=row[8],
-    )
+def _entry(row: tuple[Any, ...]) -> LedgerEntry:
+    at, channel, mechanism, parameters, *rest = row
+    return LedgerEntry(from_us(at), channel, mechanism, json.loads(parameters), *rest)

@@ -152,19 +152,11 @@ class Participations:
             kept = self._database.write(
                 """INSERT INTO participation
                    (round, system, task, release, state, detail, sent_bytes, epsilon, joined_at, changed_at)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (round) DO NOTHING""",
-                (
-                    participation.round,
-                    participation.system,
-                    participation.task,
-                    participation.release,
-                    participation.state,
-                    participation.detail,
-                    participation.sent_bytes,
-                    participation.epsilon,
-                    to_us(participation.joined_at),
-                    to_us(participation.changed_at),
-                ),
+                   VALUES (:round, :system, :task, :release, :state, :detail, :sent_bytes, :epsilon, :joined_at,
+                           :changed_at)
+                   ON CONFLICT (round) DO NOTHING""",
+                vars(participation)
+                | {"joined_at": to_us(participation.joined_at), "changed_at": to_us(participation.changed_at)},
             )
             if kept.rowcount != 1:
                 raise RoundTakenOver(participation.round)
@@ -211,24 +203,7 @@ class Participations:
             """SELECT round, system, task, release, state, joined_at, changed_at, detail, sent_bytes, epsilon
                FROM participation ORDER BY joined_at DESC, round DESC"""
         )
-        return [_participation(*row) for row in found]
-
-
-def _participation(
-    round_id: str,
-    system: str,
-    task: str,
-    release: str,
-    state: str,
-    joined_us: int,
-    changed_us: int,
-    detail: str | None,
-    sent_bytes: int,
-    epsilon: float,
-) -> Participation:
-    return Participation(
-        round_id, system, task, release, state, from_us(joined_us), from_us(changed_us), detail, sent_bytes, epsilon
-    )
+        return [Participation(*row[:5], from_us(row[5]), from_us(row[6]), *row[7:]) for row in found]  # type: ignore[call-arg]
 
 
 class RoundUploads:

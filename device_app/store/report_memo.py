@@ -69,19 +69,9 @@ class ReportMemo:
             self._database.write(
                 """INSERT OR REPLACE INTO report_memo
                    (only, release, payload, clear, clicks, made_at, meaning, law, encoder, directions, gram)
-                   VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-                (
-                    memo.release,
-                    memo.payload,
-                    json.dumps(memo.clear),
-                    memo.clicks,
-                    to_us(memo.made_at),
-                    memo.meaning,
-                    memo.mechanism,
-                    memo.encoder,
-                    memo.directions,
-                    memo.gram,
-                ),
+                   VALUES (1, :release, :payload, :clear, :clicks, :made_at, :meaning, :mechanism, :encoder,
+                           :directions, :gram)""",
+                vars(memo) | {"clear": json.dumps(memo.clear), "made_at": to_us(memo.made_at)},
             )
             self._latest.forget()
 

@@ -2,7 +2,7 @@
 // latest.
 import { DAY_MS } from "../protocol/moments";
 import { digest } from "../privacy/sealed";
-import { PAGE_SIZE, fromUs, offset, pageOf, toUs, type Database, type Page, type Row } from "./database";
+import { PAGE_SIZE, fromUs, offset, pageOf, toUs, type Database, type Page } from "./database";
 
 /** Most bytes kept of one body; of a longer one the beginning, its length and its hash are kept. */
 export const BODY_KEPT_BYTES = 2 * 1024 * 1024;
@@ -12,7 +12,7 @@ export const ENTRIES_KEPT = 20_000;
 export const ENTRIES_KEPT_DAYS = 90;
 const PRUNE_EVERY = 256;
 const BRIEF =
-  "id, at, purpose, words, method, url, head, x'' AS body, body_bytes, body_sha256, mechanism, epsilon, status, " +
+  "id, at / 1000.0 AS at, purpose, words, method, url, head, x'' AS body, body_bytes, body_sha256, mechanism, epsilon, status, " +
   "response_head, response_bytes, ms, trouble";
 
 /** A request about to be sent. head: request line and headers; words: plain description. */
@@ -107,17 +107,15 @@ export class ByteLog {
 
   /** Requests newest first, without their bodies. */
   entries(page = 1): Page<LoggedRequest> {
-    const rows = this.database.rows(`SELECT ${BRIEF} FROM traffic ORDER BY id DESC LIMIT ? OFFSET ?`, [
-      PAGE_SIZE,
-      offset(page),
-    ]);
-    return pageOf(rows.map(logged), page, this.database.number("SELECT count(*) FROM traffic"));
+    const sql = `SELECT ${BRIEF} FROM traffic ORDER BY id DESC LIMIT ? OFFSET ?`;
+    const rows = this.database.rows<LoggedRequest>(sql, [PAGE_SIZE, offset(page)]);
+    return pageOf(rows, page, this.database.number("SELECT count(*) FROM traffic"));
   }
 
   /** One request with its body. */
   entry(id: number): LoggedRequest | null {
-    const row = this.database.one("SELECT * FROM traffic WHERE id = ?", [id]);
-    return row ? logged(row) : null;
+    const row = this.database.one<LoggedRequest>("SELECT * FROM traffic WHERE id = ?", [id]);
+    return row ? { ...row, at: fromUs(row.at) } : null;
   }
 
   /** Number of requests of this purpose sent at or after `since`. */
@@ -142,10 +140,6 @@ export class ByteLog {
       );
     });
   }
-}
-
-function logged(row: Row): LoggedRequest {
-  return { ...row, at: fromUs(Number(row["at"])) } as unknown as LoggedRequest;
 }
 
 export const TIMINGS_KEPT = 1_000;

@@ -1,5 +1,5 @@
 // The reader's clicks: stored before the article is shown, never sent.
-import { PAGE_SIZE, fromUs, offset, pageOf, toUs, type Database, type Page } from "./database";
+import { PAGE_SIZE, offset, pageOf, toUs, type Database, type Page } from "./database";
 import { allWords } from "./searches";
 
 /** An opened article. feedId is empty if it was opened outside a feed; at: milliseconds since 1970. */
@@ -10,8 +10,7 @@ export interface Click {
   readonly at: number;
 }
 
-type ClickRow = { id: number; news_id: string; feed_id: string; at: number };
-const COLUMNS = "click.id, click.news_id, click.feed_id, click.at";
+const COLUMNS = "click.id, click.news_id AS newsId, click.feed_id AS feedId, click.at / 1000.0 AS at";
 
 /** Every click of this reader, until the reader deletes it. */
 export class Clicks {
@@ -31,8 +30,8 @@ export class Clicks {
 
   /** The newest clicks, ordered oldest first. */
   recent(limit = 50): Click[] {
-    const newest = `SELECT ${COLUMNS} FROM click ORDER BY at DESC, id DESC LIMIT ?`;
-    return this.database.rows<ClickRow>(newest, [limit]).reverse().map(clickOf);
+    const newest = `SELECT ${COLUMNS} FROM click ORDER BY click.at DESC, click.id DESC LIMIT ?`;
+    return this.database.rows<Click>(newest, [limit]).reverse();
   }
 
   count(): number {
@@ -54,8 +53,8 @@ export class Clicks {
     const { tests, values } = allWords(text);
     const source = `FROM click LEFT JOIN news ON news.id = click.news_id WHERE ${["1", ...tests].join(" AND ")}`;
     const sql = `SELECT ${COLUMNS} ${source} ORDER BY click.at DESC, click.id DESC LIMIT ? OFFSET ?`;
-    const rows = this.database.rows<ClickRow>(sql, [...values, PAGE_SIZE, offset(page)]);
-    return pageOf(rows.map(clickOf), page, this.database.number(`SELECT count(*) ${source}`, values));
+    const rows = this.database.rows<Click>(sql, [...values, PAGE_SIZE, offset(page)]);
+    return pageOf(rows, page, this.database.number(`SELECT count(*) ${source}`, values));
   }
 
   /** The clicked article's id; null if there is no such click. */
@@ -74,8 +73,4 @@ export class Clicks {
       for (const newsId of newsIds) this.database.run("DELETE FROM click WHERE news_id = ?", [newsId]);
     });
   }
-}
-
-function clickOf(row: ClickRow): Click {
-  return { id: row.id, newsId: row.news_id, feedId: row.feed_id, at: fromUs(row.at) };
 }

@@ -130,7 +130,7 @@ export class Database {
   }
 
   /** All rows of a query. */
-  rows<T extends Row = Row>(sql: string, params: readonly Value[] = []): T[] {
+  rows<T extends object = Row>(sql: string, params: readonly Value[] = []): T[] {
     return this.stepped(sql, params, (statement) => {
       const found: T[] = [];
       while (statement.step()) found.push(statement.get({}) as T);
@@ -139,7 +139,7 @@ export class Database {
   }
 
   /** The first row of a query, or undefined. */
-  one<T extends Row = Row>(sql: string, params: readonly Value[] = []): T | undefined {
+  one<T extends object = Row>(sql: string, params: readonly Value[] = []): T | undefined {
     return this.rows<T>(sql, params)[0];
   }
 
@@ -452,7 +452,7 @@ export class LateDatabase {
   }
 
   /** All rows of a query; none without a file. */
-  rows<T extends Row = Row>(sql: string, params: readonly Value[] = []): T[] {
+  rows<T extends object = Row>(sql: string, params: readonly Value[] = []): T[] {
     return this.known()?.rows<T>(sql, params) ?? [];
   }
 

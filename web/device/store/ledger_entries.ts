@@ -3,9 +3,10 @@ import type { ChargeStore } from "../privacy/accounting/ledger";
 import type { Channel } from "../privacy/accounting/limits";
 import type { ChargeGroup } from "../privacy/accounting/composition";
 import type { Charge } from "../privacy/sealed";
-import { PAGE_SIZE, fromUs, offset, pageOf, toUs, type Database, type Page, type Row } from "./database";
+import { PAGE_SIZE, offset, pageOf, toUs, type Database, type Page } from "./database";
 
-const COLUMNS = "id, at, channel, mechanism, parameters, epsilon, delta, payload_sha256, subject";
+const COLUMNS =
+  "id, at / 1000.0 AS at, channel, mechanism, parameters, epsilon, delta, payload_sha256 AS payloadSha256, subject";
 
 /** A stored charge; at: milliseconds since 1970. */
 export interface LedgerEntry extends Charge {
@@ -69,72 +70,51 @@ export class LedgerRepository implements ChargeStore {
     return this.database.number(sql, [...mechanisms, from(since)]) > 0;
   }
 
-  /**
-   * Sum of rho of the noisy sums, with one noise share each. Charges from before 2026-11-22 store the rho of several
-   * shares: multiplied by their number, it is at least the rho of one.
-   */
+  /** Sum of rho of the noisy sums, with one noise share each. */
   rhoAlone(since: number): number {
-    return this.database.number(
-      `SELECT total(coalesce(json_extract(parameters, '$.rho_alone'),
-              json_extract(parameters, '$.rho') * json_extract(parameters, '$.survivors_at_least')))
-       FROM charge WHERE at >= ?`,
-      [from(since)],
-    );
+    const found = "SELECT total(json_extract(parameters, '$.rho_alone')) FROM charge WHERE at >= ?";
+    return this.database.number(found, [from(since)]);
   }
 
   /** The newest charge of each round that was a noisy sum, by its subject. */
   ofSums(): ReadonlyMap<string, LedgerEntry> {
-    const rows = this.database.rows(
+    const rows = this.database.rows<Kept<LedgerEntry>>(
       `SELECT ${COLUMNS} FROM charge WHERE json_extract(parameters, '$.rho') IS NOT NULL ORDER BY id`,
     );
-    return new Map(rows.map(entry).map((each) => [each.subject, each]));
+    return new Map(rows.map(read).map((each) => [each.subject, each]));
   }
 
   /** Sums by UTC day and channel, newest day first. */
   days(limit = 60): DaySum[] {
-    return this.database
-      .rows(
-        `SELECT date(at / 1000000, 'unixepoch') AS day, channel, total(epsilon) AS epsilon, count(*) AS charges
-         FROM charge GROUP BY day, channel ORDER BY day DESC, channel LIMIT ?`,
-        [limit],
-      )
-      .map((row) => ({
-        day: String(row["day"]),
-        channel: String(row["channel"]),
-        epsilon: Number(row["epsilon"]),
-        charges: Number(row["charges"]),
-      }));
+    return this.database.rows<DaySum>(
+      `SELECT date(at / 1000000, 'unixepoch') AS day, channel, total(epsilon) AS epsilon, count(*) AS charges
+       FROM charge GROUP BY day, channel ORDER BY day DESC, channel LIMIT ?`,
+      [limit],
+    );
   }
 
   /** Charges newest first. */
   entries(page = 1): Page<LedgerEntry> {
-    const rows = this.database.rows(`SELECT ${COLUMNS} FROM charge ORDER BY id DESC LIMIT ? OFFSET ?`, [
-      PAGE_SIZE,
-      offset(page),
-    ]);
-    return pageOf(rows.map(entry), page, this.database.number("SELECT count(*) FROM charge"));
+    const sql = `SELECT ${COLUMNS} FROM charge ORDER BY id DESC LIMIT ? OFFSET ?`;
+    const rows = this.database.rows<Kept<LedgerEntry>>(sql, [PAGE_SIZE, offset(page)]);
+    return pageOf(rows.map(read), page, this.database.number("SELECT count(*) FROM charge"));
   }
 
   /** Charges grouped by mechanism, parameters, epsilon and delta, with their number. */
   grouped(): ChargeGroup[] {
     return this.database
-      .rows(
+      .rows<Kept<ChargeGroup>>(
         `SELECT mechanism, parameters, epsilon, delta, count(*) AS count FROM charge
          GROUP BY channel, mechanism, parameters, epsilon, delta ORDER BY min(id)`,
       )
-      .map((row) => ({
-        mechanism: String(row["mechanism"]),
-        parameters: JSON.parse(String(row["parameters"])) as Record<string, number>,
-        epsilon: Number(row["epsilon"]),
-        delta: Number(row["delta"]),
-        count: Number(row["count"]),
-      }));
+      .map(read);
   }
 
   /** The charge that paid for exactly these bytes, or undefined. */
   charged(payloadSha256: string): LedgerEntry | undefined {
-    const row = this.database.one(`SELECT ${COLUMNS} FROM charge WHERE payload_sha256 = ? LIMIT 1`, [payloadSha256]);
-    return row && entry(row);
+    const sql = `SELECT ${COLUMNS} FROM charge WHERE payload_sha256 = ? LIMIT 1`;
+    const row = this.database.one<Kept<LedgerEntry>>(sql, [payloadSha256]);
+    return row && read(row);
   }
 }
 
@@ -149,16 +129,9 @@ function finite(charge: Charge, name: string): number {
   return value;
 }
 
-function entry(row: Row): LedgerEntry {
-  return {
-    id: Number(row["id"]),
-    at: fromUs(Number(row["at"])),
-    channel: String(row["channel"]),
-    mechanism: String(row["mechanism"]),
-    parameters: JSON.parse(String(row["parameters"])) as Record<string, number>,
-    epsilon: Number(row["epsilon"]),
-    delta: Number(row["delta"]),
-    payloadSha256: String(row["payload_sha256"]),
-    subject: String(row["subject"]),
-  };
+/** As stored: its parameters as JSON. */
+type Kept<T> = Omit<T, "parameters"> & { readonly parameters: string };
+
+function read<T extends { readonly parameters: string }>(row: T) {
+  return { ...row, parameters: JSON.parse(row.parameters) as Record<string, number> };
 }

@@ -29,7 +29,7 @@ export class MuteRules {
   constructor(private readonly database: Database) {}
 
   all(): MuteRule[] {
-    return this.database.rows("SELECT id, field, kind, pattern FROM mute_rule ORDER BY id") as unknown as MuteRule[];
+    return this.database.rows<MuteRule>("SELECT id, field, kind, pattern FROM mute_rule ORDER BY id");
   }
 
   /** Stores a rule; it is applied to every article. Throws TooManyRules. */

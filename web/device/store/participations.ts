@@ -2,7 +2,7 @@
 // upload of each, and secure sums under way.
 //
 // Contributions to private counts are logged, so that nothing is contributed twice.
-import { fromUs, toUs, type Database, type Row } from "./database";
+import { fromUs, toUs, type Database } from "./database";
 import { RoundTakenOver } from "../errors";
 import type { Bytes } from "../protocol/forms";
 
@@ -83,19 +83,11 @@ export class CountLog {
 
   /** Counts paid for, newest first. */
   list(limit = 20): CountTaken[] {
-    return this.database
-      .rows(
-        `SELECT round, since, until, displayed, clicked FROM count_taken WHERE round NOT LIKE ?
-         ORDER BY until DESC, round DESC LIMIT ?`,
-        [`${PASSED_OVER}%`, limit],
-      )
-      .map((row) => ({
-        round: String(row["round"]),
-        since: fromUs(Number(row["since"])),
-        until: fromUs(Number(row["until"])),
-        displayed: Number(row["displayed"]),
-        clicked: Number(row["clicked"]),
-      }));
+    return this.database.rows<CountTaken>(
+      `SELECT round, since / 1000.0 AS since, until / 1000.0 AS until, displayed, clicked
+       FROM count_taken WHERE round NOT LIKE ? ORDER BY until DESC, round DESC LIMIT ?`,
+      [`${PASSED_OVER}%`, limit],
+    );
   }
 
   private spent(): number {
@@ -184,25 +176,12 @@ export class Participations {
 
   /** All rounds, newest first. */
   list(): Participation[] {
-    const found = `SELECT round, system, task, release, state, joined_at, changed_at, detail, sent_bytes, epsilon
-                   FROM participation ORDER BY joined_at DESC, round DESC`;
-    return this.database.rows(found).map(participation);
+    return this.database.rows<Participation>(
+      `SELECT round, system, task, release, state, joined_at / 1000.0 AS joinedAt, changed_at / 1000.0 AS changedAt,
+              detail, sent_bytes AS sentBytes, epsilon
+       FROM participation ORDER BY joined_at DESC, round DESC`,
+    );
   }
-}
-
-function participation(row: Row): Participation {
-  return {
-    round: String(row["round"]),
-    system: String(row["system"]),
-    task: String(row["task"]),
-    release: String(row["release"]),
-    state: String(row["state"]),
-    joinedAt: fromUs(Number(row["joined_at"])),
-    changedAt: fromUs(Number(row["changed_at"])),
-    detail: row["detail"] as string | null,
-    sentBytes: Number(row["sent_bytes"]),
-    epsilon: Number(row["epsilon"]),
-  };
 }
 
 /**
@@ -273,13 +252,7 @@ export class SumParts {
   /** The unfinished parts, oldest first. */
   underWay(): SumPart[] {
     const found = "SELECT round, offer, state, payload, sent FROM sum_part ORDER BY changed_at, round";
-    return this.database.rows(found).map((row) => ({
-      round: String(row["round"]),
-      offer: String(row["offer"]),
-      state: String(row["state"]),
-      payload: row["payload"] === null ? null : new Uint8Array(row["payload"] as Uint8Array),
-      sent: Boolean(row["sent"]),
-    }));
+    return this.database.rows<SumPart>(found).map((row) => ({ ...row, sent: Boolean(row.sent) }));
   }
 
   /** Deletes a part, its keys and its vector. Throws RoundTakenOver if its state has changed. */

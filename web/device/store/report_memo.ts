@@ -1,7 +1,7 @@
 // The report in use, which costs only when it is first sent, and every report ever drawn: when a reader returns to an
 // earlier value, the report drawn then is sent again, and nothing is drawn or charged.
 import type { Bytes } from "../protocol/forms";
-import { fromUs, toUs, type Database } from "./database";
+import { toUs, type Database } from "./database";
 
 /**
  * The noisy request that was paid for, and the clear scores it was made from (which never leave).
@@ -34,22 +34,12 @@ export class ReportMemo {
 
   /** The report in use, under any release. */
   latest(): Memo | undefined {
-    const row = this.database.one(
-      "SELECT release, payload, clear, clicks, made_at, meaning, law, encoder, directions, gram FROM report_memo",
+    const row = this.database.one<Omit<Memo, "clear"> & { readonly clear: string }>(
+      `SELECT release, payload, clear, clicks, made_at / 1000.0 AS madeAt, meaning, law AS mechanism, encoder, directions,
+              gram
+       FROM report_memo`,
     );
-    if (!row) return undefined;
-    return {
-      release: String(row["release"]),
-      payload: new Uint8Array(row["payload"] as Uint8Array),
-      clear: JSON.parse(String(row["clear"])) as number[][],
-      clicks: Number(row["clicks"]),
-      madeAt: fromUs(Number(row["made_at"])),
-      meaning: String(row["meaning"]),
-      mechanism: String(row["law"]),
-      encoder: String(row["encoder"]),
-      directions: String(row["directions"]),
-      gram: new Uint8Array(row["gram"] as Uint8Array),
-    };
+    return row && { ...row, clear: JSON.parse(row.clear) as number[][] };
   }
 
   /** Stores a new report as the current one. */
@@ -91,8 +81,7 @@ export class DrawnReports {
   /** The report drawn for this value, or undefined. */
   get(mechanism: string, meaning: string, value: number): string | undefined {
     const found = "SELECT report FROM drawn_report WHERE mechanism = ? AND book = ? AND value = ?";
-    const row = this.database.one(found, [mechanism, meaning, value]);
-    return row && String(row["report"]);
+    return this.database.one<{ report: string }>(found, [mechanism, meaning, value])?.report;
   }
 
   /** Stores a first drawing, inside the transaction of its charge. Throws for a second one. */

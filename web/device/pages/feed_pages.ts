@@ -40,8 +40,8 @@ export function feedPages(renderer: PageRenderer): Route[] {
     await device.reading.prepareOffer(feed);
     return feedPage(renderer, request, feed, device.reading.offer(feed));
   };
-  const listed = (request: PageRequest, name: string, cards: readonly NewsCard[], more: object) => {
-    const held = device.lists.hold(name, cards);
+  const listed = (request: PageRequest, name: string, found: readonly NewsCard[], more: object) => {
+    const held = device.lists.hold(name, found);
     const { shown: cards, page, older } = part(held.cards, pageNumber(request, LIST_PAGES), LIST_PAGE);
     return renderer.cards(request, name, { held, came: held.came, cards, page, older, ...more });
   };

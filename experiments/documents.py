@@ -13,10 +13,9 @@ and `rows` are optional and select what is shown. A row is named by one of its c
 joined with " & ". Command, date, machine and load stand under a record's last table in the document, and a note that
 several tables share under the first of them.
 
-The table of `reproduced.toml` stands between `<!-- reproduced -->` and `<!-- end -->`, and README's summary table between
-`<!-- summary -->` and `<!-- end -->`; `summary.toml` defines its rows: `what`, a `figure` with
-placeholders, the record, and the cell for each placeholder. If a record is missing, the document names the command that
-measures it.
+The table of `reproduced.toml` stands between `<!-- reproduced -->` and `<!-- end -->`, and README's summary table
+between `<!-- summary -->` and `<!-- end -->`; `summary.toml` defines its rows: `what`, a `figure` with placeholders,
+the record, and the cell for each placeholder. If a record is missing, the document names the command that measures it.
 """
 
 from __future__ import annotations

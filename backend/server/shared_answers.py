@@ -1,8 +1,8 @@
-"""Answers GET requests whose answer is the same for every device from memory, before the framework's stack, or with 304.
+"""Answers GET requests whose answer is the same for every device, from memory and before the framework's stack.
 
 Most requests of a large server are polls that find nothing new. An answer is kept for a fraction of a second, so a
 process needs the database and a thread only that often, however many devices poll, and processes agree within that
-time. Requests that arrive while the answer is being made wait for it.
+time. Requests that arrive while the answer is being made wait for it. This alone decides about 304 Not Modified.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _can_be_kept(start: Message) -> bool:
 
 
 class _Conditional:
-    """Sends an app's answer, or 304 if its ETag is in `known`, the request's If-None-Match (RFC 9110, section 13.1.2)."""
+    """Sends an app's answer, or 304 if its ETag is in `known`, the request's If-None-Match (RFC 9110, 13.1.2)."""
 
     def __init__(self, known: str, send: Send) -> None:
         self._known = {each.strip().removeprefix("W/") for each in known.split(",")} - {""}
@@ -174,7 +174,9 @@ class _Conditional:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._drops = any(name == b"etag" and value.decode("latin-1") in self._known for name, value in message["headers"])
+            self._drops = any(
+                name == b"etag" and value.decode("latin-1") in self._known for name, value in message["headers"]
+            )
             if self._drops:
                 kept = [each for each in message["headers"] if each[0] in NOT_MODIFIED]
                 await self._send({"type": "http.response.start", "status": 304, "headers": kept})

@@ -24,6 +24,7 @@ from backend.releases.blobs import ReleaseDraft
 from backend.releases.store import ReleaseStore
 from backend.server.problems import install_problems
 from backend.server.request_limits import RequestLimits
+from backend.server.shared_answers import SharedAnswers
 from backend.server.uploads import Uploads
 from backend.storage.object_store import LocalFolder
 from device_app.composition import utc_now
@@ -147,6 +148,7 @@ class BackendRig:
         app = FastAPI()
         for each in (releases, rounds, admin):
             app.routes.extend(each.router(services).routes)
+        app.add_middleware(SharedAnswers, keep_sec=0, on_request={})
         install_problems(app)
         app.add_middleware(RequestLimits)
         return cls(folder, clock, engine, store, coordinator, app)

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
-from backend.server.child_processes import limit_this_process  # noqa: E402
-from backend.server.forked_scripts import FORK, ForkedScript, serve_forks  # noqa: E402
+from backend.server.child_processes import limit_this_process
+from backend.server.forked_scripts import FORK, ForkedScript, serve_forks
 
 PARSE_CPU_SEC = 30
 """Processor time for one feed; one of 10,000 entries and 5.8 MB took 9 s."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
-from backend.server.child_processes import limit_this_process, read_untrusted  # noqa: E402
+from backend.server.child_processes import limit_this_process, read_untrusted
 
 if TYPE_CHECKING:
     from backend.news.item import NewsItem, Rejection

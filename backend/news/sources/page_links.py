@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).parents[3]))  # where the package is not installed
-from backend.server.child_processes import limit_this_process, read_untrusted  # noqa: E402
+from backend.server.child_processes import limit_this_process, read_untrusted
 
 READ_CPU_SEC = 10
 READ_WALL_SEC = 60

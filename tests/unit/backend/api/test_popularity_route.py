@@ -21,6 +21,7 @@ from backend.popularity.store import CountMade
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.releases.store import ReleaseStore
 from backend.server.problems import install_problems
+from backend.server.shared_answers import SharedAnswers
 from backend.settings import BackendSettings
 from protocol.popularity import LIFT_STEP, POPULAR_LIMIT, Popularity
 from tests.doubles.in_process import InProcess
@@ -68,6 +69,7 @@ class ReleaseRoutes:
         )
         app = FastAPI()
         app.include_router(release_routes.router(services))  # type: ignore[arg-type]
+        app.add_middleware(SharedAnswers, keep_sec=0, on_request={})
         install_problems(app)
         self.client = httpx.Client(transport=InProcess(app), base_url="http://backend")
 

@@ -25,6 +25,7 @@ from backend.releases.blobs import digest
 from backend.releases.errors import UnknownShard
 from backend.releases.store import ReleaseStore
 from backend.server.problems import install_problems
+from backend.server.shared_answers import SharedAnswers
 from backend.storage.object_store import LocalFolder
 from protocol.ids import PROTOCOL_VERSION
 from protocol.releases import ShardList, SignedManifest, verify
@@ -304,6 +305,7 @@ def test_vectors_are_available_only_under_a_known_release(backend: BackendRig, t
     )
     app = FastAPI()
     app.include_router(release_routes.router(services))  # type: ignore[arg-type]
+    app.add_middleware(SharedAnswers, keep_sec=0, on_request={})
     install_problems(app)
     with httpx.Client(transport=InProcess(app), base_url="http://backend") as client:
         listed = ShardList.model_validate_json(client.get("/v1/releases/1/vectors").content)

@@ -26,11 +26,11 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 PROTECTION = SecureSum(clip=2.0, sigma=278, fraction_bits=8, nonnegative=True)
 PRICES = sum_prices(PROTECTION, 10, 100, 1e-6)
 WILLING = PrivacySettings(epsilon_per_day_training=1e9, epsilon_per_day_counts=1e9, epsilon_per_day_alone=40)
-OLD = LedgerEntry(
+EARLIER = LedgerEntry(
     at=NOW - timedelta(days=3),
     channel="counts",
     mechanism="secure_sum",
-    parameters={"clip": 2.0, "sigma": 278.0, "survivors_at_least": 10.0, "weight": 1.0, "rho": PRICES.rho},
+    parameters=dict(PRICES.parameters),
     epsilon=PRICES.epsilon,
     delta=1e-6,
     payload_sha256="a" * 64,
@@ -65,22 +65,21 @@ def test_sums_of_both_channels_compose_by_rho_up_to_the_daily_limit(ledger: Ledg
     assert len(ledger.repository.entries().rows) == taken, "what is refused isn't written down"
 
 
-def test_charge_recorded_by_an_earlier_version_counts_as_one_noise_share(ledger: Ledger) -> None:
-    ledger.repository.append(OLD)
-    ledger.repository.append(replace(OLD, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1"))
+def test_charge_of_an_earlier_day_counts_in_all_as_one_noise_share(ledger: Ledger) -> None:
+    ledger.repository.append(EARLIER)
+    ledger.repository.append(replace(EARLIER, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1"))
     alone = ledger.alone()
     assert alone.rho_today == 0
     assert alone.rho_in_all == pytest.approx(PRICES.rho_alone)
     cost = sum_cost(ledger.repository.of_sums()["round-1"])
     assert cost.alone == pytest.approx(PRICES.alone)
-    assert (cost.one_click, cost.one_click_alone) == (None, None)
     view = alone_view(ledger)
     assert view.today == 0
     assert view.in_all == pytest.approx(PRICES.alone)
 
 
-def test_lifetime_limit_counts_old_charges_too(ledger: Ledger) -> None:
-    ledger.repository.append(OLD)
+def test_lifetime_limit_counts_charges_of_earlier_days(ledger: Ledger) -> None:
+    ledger.repository.append(EARLIER)
     limited = WILLING.model_copy(update={"epsilon_lifetime_alone": PRICES.alone * 1.01})
     ledger = Ledger(ledger.repository, allowing(limited), StillClock(NOW))
     with pytest.raises(BudgetSpent, match="left in all"):

@@ -1,31 +1,6 @@
 """The server's errors and the HTTP status of each.
 
-OwnfeedError
-├── RequestRefused               400  the request itself is at fault
-│   ├── MalformedJson            400  the body is not valid JSON
-│   ├── InvalidRequest           422  a field exceeds its limit; names both
-│   ├── UnsupportedMediaType     415  the body has another content type than the route accepts
-│   ├── BodyTooLarge             413  refused before the whole body is read
-│   ├── BodyTooSlow              408  the body did not arrive in time
-│   ├── UploadReplaced           409  a later upload for the same place started while this one was arriving
-│   ├── ProtocolDiffers          400  device and server use different versions of the protocol
-│   ├── NotSignedIn              401  the operator's token is missing or wrong
-│   ├── MetricsTokenNeeded       401  the metrics token is missing or wrong
-│   ├── NotFound                 404  nothing at this address
-│   └── MethodNotAllowed         405  the address does not support the method
-├── ReleaseNotAnswered           409  recall was requested for a release that was never published here
-│   └── ReleaseRetired           410  ... or that is too old by now
-├── TooManyRequests              429  one address, or all together, sent more requests than the settings allow
-├── OverCapacity                 503  too many requests at once; refused before any work on this one
-├── Unavailable                  503  something the server depends on is away or full; a retry may succeed
-│   └── DiskFull                 503  ... the disk
-├── CatalogueBehind              503  the current release's article vectors are still being computed
-├── IndexBroken                  500  a stored index can't be used; it is rebuilt from the vectors
-├── TrainingNotInstalled         503  torch, which trains news models and exports graphs, is not installed here
-└── BackendSettingsRefused       500  a setting is not valid; the server does not start
-
-Subpackages define their own branches in their errors.py: backend.db, backend.news, backend.releases,
-backend.federation.
+Subpackages define further ones in their errors.py.
 
 Every class has a stable `code` with one status and one title; the problem's type is `urn:ownfeed:problem:<code>`. A
 detail is one plain sentence and never quotes what the client sent.

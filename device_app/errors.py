@@ -1,29 +1,4 @@
-"""The device's errors, as a tree.
-
-DeviceError
-├── BackendUnreachable      nothing answered; the last feed is still shown
-├── BackendRefused          a problem+json came back; carries the Problem
-├── AnswerMalformed         the answer is not what the protocol declares
-├── ReleaseRefused          signature, hash or shape of a release is wrong; the previous one stays in use
-│   └── ReleaseForked       ... because the server shows another history of releases than before
-├── GraphMismatch           a model of the release can't be run with its weights, or with its inputs
-├── NoRelease               no release has been downloaded yet
-├── OfferRefused            the offer of a round is not signed by the key this device trusts
-├── BudgetSpent             a limit of the privacy ledger would be exceeded
-│   └── CodebooksSpent      the day's limit of new codebooks is reached
-├── ModeChanged             the reader chose another report mode while a report was being made
-├── ProtectionTooWeak       a round offers less protection than the settings require
-├── NotEligible             the device can't take part now, and why
-├── SumAborted              this device leaves secure aggregation because a message broke the protocol
-├── RoundTakenOver          another process of this profile has taken over the round
-├── NewsNotHere             no such article on this device
-├── ProfileInUse            another process has this profile open
-├── ExportRefused           a file can't be imported; names the field and its limit; nothing was written
-├── NothingDamaged          restoring a copy was requested, but no database is lost or damaged
-├── SettingsRefused         the settings file can't be read or trusted, or has an unknown name
-└── StoreBroken             the device's database can't be opened or is of a newer version
-    └── StoreDamaged        ... because it is lost, empty or damaged; says what can be done
-"""
+"""The device's errors."""
 
 from __future__ import annotations
 

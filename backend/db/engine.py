@@ -4,14 +4,6 @@ SQLite in WAL mode is the default; PostgreSQL is chosen by URL.
 
 Before an SQLite file is opened, its head and length are checked, which detects another file or a truncated one without
 reading it completely.
-
-DatabaseError
-├── DatabaseUnsupported    the URL names an engine other than SQLite or PostgreSQL
-├── DatabaseBusy           all connections that this process may open are in use
-├── DatabaseUnreachable    it can't be opened, doesn't answer, or was lost during a transaction
-├── DatabaseDamaged        the file of an SQLite database is not what was written
-├── DatabaseTooNew         a newer Ownfeed has migrated it
-└── DatabaseTooOld         an Ownfeed before 0.2.0 created it
 """
 
 from __future__ import annotations

@@ -1,27 +1,4 @@
-"""Errors of training rounds and their secure sums.
-
-OwnfeedError
-├── UnknownRound          404
-├── UnknownSystem         422  no system of that name
-├── RoundUnderWay         409  a round that changes the same state has not ended
-├── RoundQueueFull        409  the maximum number of rounds is waiting
-├── UnknownQueuedRound    404
-├── NoLongerWaiting       409  the queued round was opened, or taken out of the queue
-├── RoundsPaused          409  the operator has paused rounds
-├── UnknownPseudonym      403  the pseudonym has no place in this round
-├── RoundClosed           409  the round has ended; the message is late
-├── UpdateConflict        409  a different update was already received under the same pseudonym
-├── UpdateRefused         422  the tensors differ from those that the manifest declares
-├── CheckInsTooOften      429  one address checks in too often
-├── RoundImpossible       422  the round can't be opened with these settings
-├── IllegalTransition     409  a round can't change from its present state to the requested one
-├── UnknownSum            404  no secure sum of that name
-├── SumMessageRefused     422  the message is not valid for its stage
-├── SumMessageConflict    409  a different message of this stage was already received from this member
-├── SumStageClosed        409  the message is early or late: the sum is at another stage
-├── SumFailed             409  too few members, or their shares are false; nothing was opened
-└── SharesAwaited         409  some shares are false; the sum waits for the shares of other members
-"""
+"""Errors of training rounds and their secure sums."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""Errors of articles and their sources.
-
-NewsError
-├── UnknownNews          the pool has no article with that id
-├── OptionRefused        an option of a source is not valid
-├── FeedNotFollowed      no feed with that address is followed
-└── SourceError          a source as a whole can't be read; nothing of it was ingested
-    ├── SourceUnreachable    no such file, no answer, too many redirects, or a scheme other than http and https
-    ├── SourceTooLarge       the source exceeds the size limit
-    ├── FeedRefused          an address that can't be followed, or that is followed already
-    └── SourceMalformed      the content has the wrong format: HTML for a feed, another encoding
-"""
+"""Errors of articles and their sources."""
 
 from __future__ import annotations
 

@@ -1,18 +1,4 @@
-"""Errors of releases.
-
-OwnfeedError
-├── UnknownRelease        404  no such release was published here
-├── ReleaseNotKept        409  the release is so old that its blobs were deleted
-├── UnknownBlob           404  no blob has this hash
-├── UnknownShard          404  the live pool has no such vector shard
-├── NothingPublished      503  no release is published yet
-├── ReleaseNotPublished   500  the release failed a check; the current one stays
-├── RankerBeingPrepared   409  another ranker is being exported
-├── RoundsUnderWay        409  publishing now would replace the release that rounds use
-├── SigningKeyRefused     500  the signing key is missing, unreadable, or not the one of the newest release
-├── ChainFileRefused      500  the chain file is damaged, or does not match the database
-└── BlobDamaged           500  the bytes on disk don't match their hash
-"""
+"""Errors of releases."""
 
 from __future__ import annotations
 

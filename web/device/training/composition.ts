@@ -1,12 +1,10 @@
 // Assembles a device's trainer from its store, client and ledger.
 import type { Ledger } from "../privacy/accounting/ledger";
 import type { PrivacySettings } from "../privacy/settings";
-import type { NoiseSource } from "../privacy/exact_samplers";
 import { FEATURES } from "../ranking/ranker";
 import type { Graphs } from "../ranking/session";
 import { Clicks } from "../store/clicks";
 import { CountLog, Participations } from "../store/participations";
-import type { Database } from "../store/database";
 import type { ImpressionStore } from "../store/impressions";
 import type { NewsStore } from "../store/news";
 import { PrivateParameters } from "../store/preferences";
@@ -16,19 +14,19 @@ import { MaterialSync } from "../sync/release_blobs";
 import type { HttpClient } from "../uplink/http";
 import { RoundsUplink } from "../uplink/backend_client";
 import { rowOf } from "../vectors";
-import type { Primitives } from "../protocol/primitives";
-import type { Bytes } from "../protocol/forms";
 import { ComputationFactory } from "./computation";
 import { ReaderConsent } from "./eligibility";
 import { DueUpdates } from "./due_updates";
 import { graphLoader } from "./gradients";
 import { pastFeatures, StoredSamples } from "./samples";
 import { TASKS } from "./tasks/registry";
-import { Trainer } from "./trainer";
+import { Trainer, type TrainerParts } from "./trainer";
 
-/** What a trainer needs. */
-export interface TrainingNeeds {
-  readonly database: Database;
+/** What a device gives its trainer. */
+export interface TrainingNeeds extends Pick<
+  TrainerParts,
+  "database" | "primitives" | "noise" | "clock" | "trustedKey"
+> {
   /** The device's own instances, which are notified of viewed and replaced articles. */
   readonly impressions: ImpressionStore;
   readonly news: NewsStore;
@@ -37,11 +35,6 @@ export interface TrainingNeeds {
   readonly ledger: Ledger;
   readonly privacy: () => PrivacySettings;
   readonly graphs: Graphs;
-  readonly primitives: Primitives;
-  /** Cryptographic on a device. */
-  readonly noise: NoiseSource;
-  /** Milliseconds since 1970. */
-  readonly clock: () => number;
   readonly halfLifeHours: number;
   /** Mean seconds from getting a place in a round to sending its update. */
   readonly sendSec: number;
@@ -53,8 +46,6 @@ export interface TrainingNeeds {
   readonly paused: () => boolean;
   /** Clicked articles of muted interests, which are excluded from training. */
   readonly muted: () => ReadonlySet<string>;
-  /** The Ed25519 key that must have signed an offer; null while there is none. */
-  readonly trustedKey: () => Bytes | null;
 }
 
 /** Makes one device's trainer. */

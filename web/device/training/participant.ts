@@ -1,6 +1,6 @@
 // A device's part in a round, top to bottom: take part -> compute -> send.
 //
-// `participate`, and `secagg_client` from there, say what is done in which order; a `RoundWork` does it. Backend errors
+// `participate`, and `secagg_client` from there, say what is done in which order; a `Trainer` does it. Backend errors
 // and refusals are outcomes; any other error is rethrown.
 import sentences from "../../../device_app/training/words.toml";
 import {
@@ -16,35 +16,12 @@ import {
 } from "../errors";
 import { TextCatalogue } from "../protocol/text_catalogue";
 import { PROTOCOL_VERSION, shortened } from "../protocol/ids";
-import type { ComputedUpdate } from "../privacy/protections/protection";
-import type { CheckIn, RoundOffer, RoundStatus, SignedOffer } from "../protocol/rounds";
+import type { CheckIn, RoundOffer, RoundStatus } from "../protocol/rounds";
 import { type Readiness, checkReady, checkTask } from "./eligibility";
 import type { Tasks } from "./tasks/registry";
+import type { Trainer } from "./trainer";
 
 export const WORDS = new TextCatalogue(sentences);
-
-/** What a device does in a round, in this order. */
-export interface RoundWork {
-  /** The current rounds, oldest first. Throws the backend's errors. */
-  pollRounds(): Promise<readonly RoundStatus[]>;
-  /** Whether this device has taken part in that round, or may have. */
-  mayHavePart(status: RoundStatus): boolean;
-  /**
-   * Sends the check-in; the offer, verified and recorded as joined, or null without a place. Throws the backend's
-   * errors, OfferRefused and RoundTakenOver.
-   */
-  askForPlace(message: CheckIn): Promise<RoundOffer | null>;
-  /** Throws NotEligible, ProtectionTooWeak or BudgetSpent unless this device accepts the offer. */
-  checkOffer(offer: RoundOffer): Promise<void>;
-  /** Creates and stores the sum's keys, and draws when the update is due. Throws like `checkWanted`. */
-  join(offer: RoundOffer): Promise<void>;
-  /** Throws NotEligible if the reader doesn't currently allow such a task. */
-  checkWanted(task: string): void;
-  /** Throws OfferRefused unless the currently trusted key has signed the offer. */
-  checkSigner(signed: SignedOffer): Promise<RoundOffer>;
-  /** The update, to be masked; null before it is due. Throws like `checkOffer`, since settings may have changed. */
-  update(offer: RoundOffer): Promise<ComputedUpdate | null>;
-}
 
 /**
  * How a step ended.
@@ -74,7 +51,7 @@ export function outcome(state: Outcome["state"], why: string | null, more: Parti
  * supports; "waiting" once it has joined. Only settings and ledger decide whether and when it checks in. The check-in
  * contains the tasks of this program and the round.
  */
-export async function participate(work: RoundWork, readiness: Readiness, tasks: Tasks): Promise<Outcome> {
+export async function participate(work: Trainer, readiness: Readiness, tasks: Tasks): Promise<Outcome> {
   let rounds: readonly RoundStatus[];
   try {
     checkReady(readiness);
@@ -110,7 +87,7 @@ export async function participate(work: RoundWork, readiness: Readiness, tasks: 
 }
 
 /** Checks in to this round, and joins it if the offer is acceptable. */
-async function takePlace(work: RoundWork, status: RoundStatus, tasks: Tasks): Promise<Outcome> {
+async function takePlace(work: Trainer, status: RoundStatus, tasks: Tasks): Promise<Outcome> {
   // For a round that reads no release, the round's own is repeated, the same from every device: whatever a server
   // puts there, no check-in reveals which release this device has.
   const release = shortened(status.release);

@@ -14,22 +14,17 @@ import {
   RoundTakenOver,
   SumAborted,
 } from "../errors";
-import type { Ledger } from "../privacy/accounting/ledger";
-import type { PrivacySettings } from "../privacy/settings";
-import type { NoiseSource } from "../privacy/exact_samplers";
 import { resolve } from "../privacy/protections/registry";
 import { sealPoll } from "../privacy/requests";
 import { type Reply, sealedMessage } from "../privacy/secagg/messages";
 import { SumTransitions, beginSum, sumState, type Contribution, type MaskedVector, type SumState } from "../privacy/secagg/transitions";
-import type { Database } from "../store/database";
-import { RoundUploads, SumParts, type Participations, type SumPart } from "../store/participations";
-import type { RoundsUplink } from "../uplink/backend_client";
+import { RoundUploads, SumParts, type SumPart } from "../store/participations";
 import { milliseconds, readMessage } from "../protocol/forms";
-import type { Primitives } from "../protocol/primitives";
 import { GROUP, type RoundOffer, type SignedOffer, roundManifest, signedOffer } from "../protocol/rounds";
 import { SecaggError } from "../protocol/secagg";
 import { isMalformed } from "./eligibility";
-import { type Outcome, type RoundWork, WORDS, hindranceOf, mayPass, outcome } from "./participant";
+import { type Outcome, WORDS, hindranceOf, mayPass, outcome } from "./participant";
+import type { Trainer, TrainerParts } from "./trainer";
 
 const AGAIN_SEC = 1;
 /** How long after a round's deadline a device without an answer keeps asking. */
@@ -37,26 +32,16 @@ const GRACE_MS = 60_000;
 const PAID: readonly string[] = ["masked", "agree", "unmask"];
 const WAITS = WORDS.table("waits");
 
-/** What continuing a sum needs. */
-export interface SumNeeds {
-  /** Checks again whatever a reader may change, or a key may lose, between two steps. */
-  readonly work: RoundWork;
-  readonly database: Database;
-  readonly participations: Participations;
-  readonly uplink: RoundsUplink;
-  readonly ledger: Ledger;
-  readonly privacy: () => PrivacySettings;
-  readonly primitives: Primitives;
-  readonly noise: NoiseSource;
-  readonly clock: () => number;
-}
-
 /** Continues the sums under way, each independently. */
 export class SecAggClient {
   readonly parts: SumParts;
   private readonly uploads: RoundUploads;
 
-  constructor(private readonly needs: SumNeeds) {
+  /** work: checks again whatever a reader may change, or a key may lose, between two steps. */
+  constructor(
+    private readonly needs: TrainerParts,
+    private readonly work: Trainer,
+  ) {
     this.parts = new SumParts(needs.database);
     this.uploads = new RoundUploads(needs.database);
   }
@@ -116,11 +101,11 @@ export class SecAggClient {
     const state = readMessage(sumState, part.state);
     let now = part;
     try {
-      this.needs.work.checkWanted(offer.manifest.task);
+      this.work.checkWanted(offer.manifest.task);
       if (PAID.includes(state.stage))
-        resolve(offer.manifest.protection).checkAgain(offer.manifest, this.needs.privacy());
+        resolve(offer.manifest.protection).checkAgain(offer.manifest, this.needs.consent.privacy());
       else {
-        await this.needs.work.checkSigner(signed);
+        await this.work.checkSigner(signed);
         if (this.overdue(offer)) return this.leave(now, offer, "failed", WORDS.say("overdue"), "late");
       }
       if (!now.sent) now = await this.send(now, state, offer);
@@ -190,8 +175,8 @@ export class SecAggClient {
     signed: SignedOffer,
     { stage, answer }: Reply,
   ): Promise<SumPart | null> {
-    const { primitives, noise, privacy } = this.needs;
-    const sum = new SumTransitions({ directory: null, smallest: privacy().smallest_sum }, primitives, noise);
+    const { primitives, noise, consent } = this.needs;
+    const sum = new SumTransitions({ directory: null, smallest: consent.privacy().smallest_sum }, primitives, noise);
     switch (stage) {
       case "keys":
         return this.keep(part, await sum.share(state, answer));
@@ -202,12 +187,12 @@ export class SecAggClient {
       case "agree":
         return this.keep(part, await sum.receiveAgreements(state, answer));
       case "complaints": {
-        const update = await this.needs.work.update(offer);
+        const update = await this.work.update(offer);
         if (update === null) return null;
         const protection = resolve(offer.manifest.protection);
-        const contribution = protection.contribute(update, offer.manifest, noise, privacy().delta_per_sum);
+        const contribution = protection.contribute(update, offer.manifest, noise, consent.privacy().delta_per_sum);
         const masked = await sum.mask(state, answer, contribution);
-        await this.needs.work.checkSigner(signed);
+        await this.work.checkSigner(signed);
         return this.pay(part, offer, masked, contribution);
       }
     }
@@ -227,9 +212,9 @@ export class SecAggClient {
   ): SumPart {
     const after: SumPart = { ...part, state: sumState.write(state), payload, sent: false };
     return this.needs.database.transaction(() => {
-      this.needs.ledger.spend(charge);
+      this.needs.consent.ledger.spend(charge);
       this.parts.goOn(part, after, this.now());
-      this.needs.work.checkWanted(offer.manifest.task);
+      this.work.checkWanted(offer.manifest.task);
       this.uploads.bind(part.round, charge.payloadSha256, this.now());
       this.record(part.round, WORDS.say("paid"), 0, charge.epsilon);
       contribution.paid?.();

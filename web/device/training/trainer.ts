@@ -23,7 +23,7 @@ import { ownGroups, type Computation, type ComputationFactory, type OwnGroup } f
 import { checkOffer, checkReady, isMalformed, type ReaderConsent, type Readiness, type Terms } from "./eligibility";
 import type { DueUpdate, DueUpdates } from "./due_updates";
 import type { TrainingRelease } from "./gradients";
-import { type Outcome, type RoundWork, WORDS, participate } from "./participant";
+import { type Outcome, WORDS, participate } from "./participant";
 import { SecAggClient } from "./secagg_client";
 import type { Tasks } from "./tasks/registry";
 
@@ -60,8 +60,8 @@ export interface TrainerParts {
   readonly clock: () => number;
 }
 
-/** A device's training: the `RoundWork` of this device, and the steps that do it. */
-export class Trainer implements RoundWork {
+/** A device's training: what it does in a round, and the steps that do it. */
+export class Trainer {
   private readonly ledger: Ledger;
   private readonly privacy: () => PrivacySettings;
   private readonly tasks: Tasks;
@@ -75,16 +75,10 @@ export class Trainer implements RoundWork {
   seen: RoundSeen = { status: null, receivedAt: null, lookedAt: null };
 
   constructor(private readonly parts: TrainerParts) {
-    const { database, participations, uplink, primitives, noise, clock, consent } = parts;
-    this.ledger = consent.ledger;
-    this.privacy = consent.privacy;
+    this.ledger = parts.consent.ledger;
+    this.privacy = parts.consent.privacy;
     this.tasks = parts.computations.tasks;
-    this.summing = new SecAggClient({
-      ...{ database, participations, uplink, primitives, noise, clock },
-      ledger: this.ledger,
-      work: this,
-      privacy: this.privacy,
-    });
+    this.summing = new SecAggClient(parts, this);
   }
 
   /**
@@ -183,7 +177,7 @@ export class Trainer implements RoundWork {
     return this.parts.consent.readiness(release?.id ?? null);
   }
 
-  /** See `RoundWork`; `seen` keeps the last status. */
+  /** The current rounds, oldest first; `seen` keeps the last status. Throws the backend's errors. */
   async pollRounds(): Promise<readonly RoundStatus[]> {
     [this.stage, this.lookedAt] = ["looking", this.now()];
     this.open = await this.parts.uplink.openRounds();
@@ -193,12 +187,15 @@ export class Trainer implements RoundWork {
     return this.open;
   }
 
-  /** See `RoundWork`. */
+  /** Whether this device has taken part in that round, or may have. */
   mayHavePart(status: RoundStatus): boolean {
     return this.parts.participations.mayHave(status.round, milliseconds(status.opened_at));
   }
 
-  /** See `RoundWork`. */
+  /**
+   * Sends the check-in; the offer, verified and recorded as joined, or null without a place. Throws the backend's
+   * errors, OfferRefused and RoundTakenOver.
+   */
   async askForPlace(message: CheckIn): Promise<RoundOffer | null> {
     this.stage = "checking in";
     const signed = await this.parts.uplink.checkIn(sealCheckIn(message));
@@ -212,7 +209,10 @@ export class Trainer implements RoundWork {
     return offer;
   }
 
-  /** See `RoundWork`; keeps the round's computation for `join`. */
+  /**
+   * Throws NotEligible, ProtectionTooWeak or BudgetSpent unless this device accepts the offer; keeps the round's
+   * computation for `join`.
+   */
   async checkOffer(offer: RoundOffer): Promise<void> {
     try {
       checkOffer(offer.manifest, await this.terms(await this.parts.release(), offer));
@@ -222,14 +222,14 @@ export class Trainer implements RoundWork {
     }
   }
 
-  /** See `RoundWork`. */
+  /** Creates and stores the sum's keys, and draws when the update is due. Throws like `checkWanted`. */
   async join(offer: RoundOffer): Promise<void> {
     if (this.offered === null) throw new RangeError("an offer must be joined in the step that received it");
     this.summing.begin(offer, this.offered);
     await this.dueUpdate(offer);
   }
 
-  /** See `RoundWork`. */
+  /** Throws NotEligible if the reader doesn't currently allow such a task. */
   checkWanted(task: string): void {
     this.parts.consent.check(task);
   }
@@ -306,7 +306,7 @@ export class Trainer implements RoundWork {
     return update;
   }
 
-  /** See `RoundWork`. */
+  /** The update, to be masked; null before it is due. Throws like `checkOffer`, since settings may have changed. */
   async update(offer: RoundOffer): Promise<ComputedUpdate | null> {
     const due = await this.dueUpdate(offer);
     if (!due.isDue(this.now())) return null;

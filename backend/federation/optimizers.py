@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,29 +104,6 @@ class Sgd:
 
 
 @dataclass(frozen=True)
-class Adam:
-    """Adam with bias correction (Kingma and Ba 2015), as in torch.optim.Adam.
-
-    Efficient-FedRec's code uses it. m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta (m / (1 - b1^k)) /
-    (sqrt(v / (1 - b2^k)) + tau)
-    """
-
-    learning_rate: float
-    beta1: float = 0.9
-    beta2: float = 0.999
-    tau: float = 1e-8
-
-    def __post_init__(self) -> None:
-        _check_adam(self.learning_rate, self.beta1, self.beta2, self.tau)
-
-    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
-        """Make one step in float64 and round once at the end."""
-        after = _moments(gradient, memory, self.beta1, self.beta2)
-        mean, square = 1 - self.beta1**after.steps, 1 - self.beta2**after.steps
-        return _descend(weights, gradient, after, self.learning_rate / mean, square, self.tau), after
-
-
-@dataclass(frozen=True)
 class FedAdam:
     """FedAdam without bias correction; tau is the degree of adaptivity.
 
@@ -140,18 +117,40 @@ class FedAdam:
     beta1: float = 0.9
     beta2: float = 0.99
     tau: float = 1e-3
+    of_momentum: ClassVar[bool] = False
+    corrects_bias: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_adam(self.learning_rate, self.beta1, self.beta2, self.tau)
+        _check_positive("learning_rate", self.learning_rate)
+        _check_positive("tau", self.tau)
+        for name, beta in (("beta1", self.beta1), ("beta2", self.beta2)):
+            if not 0 <= beta < 1:
+                raise ValueError(f"{name}: from 0 to below 1, got {beta}")
 
     def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
         """Make one step in float64 and round once at the end."""
-        after = _moments(gradient, memory, self.beta1, self.beta2)
-        return _descend(weights, gradient, after, self.learning_rate, 1.0, self.tau), after
+        after = _moments(gradient, memory, self.beta1, self.beta2, of_momentum=self.of_momentum)
+        mean, square = 1.0, 1.0
+        if self.corrects_bias:
+            mean, square = 1 - self.beta1**after.steps, 1 - self.beta2**after.steps
+        return _descend(weights, gradient, after, self.learning_rate / mean, square, self.tau), after
 
 
 @dataclass(frozen=True)
-class PublishedAdam:
+class Adam(FedAdam):
+    """Adam with bias correction (Kingma and Ba 2015), as in torch.optim.Adam.
+
+    Efficient-FedRec's code uses it. m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - eta (m / (1 - b1^k)) /
+    (sqrt(v / (1 - b2^k)) + tau)
+    """
+
+    beta2: float = 0.999
+    tau: float = 1e-8
+    corrects_bias: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class PublishedAdam(FedAdam):
     """Efficient-FedRec's eqs. 5 and 7 to the letter: v takes the squared momentum, and no bias is corrected.
 
         m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) m^2, w <- w - eta m / (sqrt v + tau)
@@ -160,21 +159,10 @@ class PublishedAdam:
     before the step: the two cancel. It gives no b1, b2 and tau; these are of Reddi et al. 2021.
     """
 
-    learning_rate: float
-    beta1: float = 0.9
-    beta2: float = 0.99
-    tau: float = 1e-3
-
-    def __post_init__(self) -> None:
-        _check_adam(self.learning_rate, self.beta1, self.beta2, self.tau)
-
-    def advance(self, weights: Weights, gradient: Gradient, memory: Memory) -> tuple[SteppedWeights, Memory]:
-        """Make one step in float64 and round once at the end."""
-        after = _moments(gradient, memory, self.beta1, self.beta2, of_momentum=True)
-        return _descend(weights, gradient, after, self.learning_rate, 1.0, self.tau), after
+    of_momentum: ClassVar[bool] = True
 
 
-def _moments(gradient: Gradient, memory: Memory, beta1: float, beta2: float, *, of_momentum: bool = False) -> Memory:
+def _moments(gradient: Gradient, memory: Memory, beta1: float, beta2: float, *, of_momentum: bool) -> Memory:
     tensors = dict(memory.tensors)
     for name, slope in gradient.items():
         zero = np.zeros_like(slope, dtype=np.float64)
@@ -198,11 +186,3 @@ def _descend(
 def _check_positive(name: str, value: float) -> None:
     if not value > 0:
         raise ValueError(f"{name}: must be above 0, got {value}")
-
-
-def _check_adam(learning_rate: float, beta1: float, beta2: float, tau: float) -> None:
-    _check_positive("learning_rate", learning_rate)
-    _check_positive("tau", tau)
-    for name, beta in (("beta1", beta1), ("beta2", beta2)):
-        if not 0 <= beta < 1:
-            raise ValueError(f"{name}: from 0 to below 1, got {beta}")

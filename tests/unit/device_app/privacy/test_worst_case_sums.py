@@ -67,7 +67,8 @@ def test_sums_of_both_channels_compose_by_rho_up_to_the_daily_limit(ledger: Ledg
 
 def test_charge_of_an_earlier_day_counts_in_all_as_one_noise_share(ledger: Ledger) -> None:
     ledger.repository.append(EARLIER)
-    ledger.repository.append(replace(EARLIER, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1"))
+    report = replace(EARLIER, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1")
+    ledger.repository.append(report)
     alone = ledger.alone()
     assert alone.rho_today == 0
     assert alone.rho_in_all == pytest.approx(PRICES.rho_alone)

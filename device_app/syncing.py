@@ -21,7 +21,7 @@ from device_app.sync.encoder_takeover import EncoderTakeover
 from device_app.sync.picture_sync import PictureSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.uplink.backend_client import read_vectors
-from protocol.recall import RecallAnswer
+from protocol.recall import DefaultList, RecallAnswer
 
 log = logging.getLogger(__name__)
 
@@ -140,10 +140,12 @@ class Syncing:
         if self.online is False:
             self.online = True
 
-    def _take_default_list(self, answer: RecallAnswer | None) -> None:
-        """Queue the texts of the whole list if it is new; once per run also if some are missing."""
+    def _take_default_list(self, answer: DefaultList | None) -> None:
+        """Queue the texts of what is new on the list; once per run, and after lost ones, of all if some are missing."""
         models = self._serving.models()
-        if answer is not None:
+        if self._bodies.lost_some():
+            self._texts_checked = False
+        if answer is not None and (answer.order is None or self._texts_checked):
             self._bodies.want(answer, read_vectors(answer, models.dimensions), common=True)
         elif not self._texts_checked:
             default_list = self._serving.feed_context.default_list.candidates(models.encoder, models.dimensions)

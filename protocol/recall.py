@@ -13,6 +13,7 @@ would, and from the gradient of log Z_k with respect to v_k how a change of v_k 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol, Self
 
@@ -275,6 +276,38 @@ class RecallAnswer(Message):
     encoder: str = Field(max_length=80, description="Digest of the news encoder the vectors come from.")
     candidates: tuple[Annotated[NewsCard, WrapValidator(_card)], ...]
     vectors: bytes
+
+
+DEFAULT_LIST_LENGTH = 600
+"""The length at which a device gets the default list's changes; a list of another length is always whole."""
+
+
+class DefaultList(RecallAnswer):
+    """GET /v1/news/front: the default list, whole or as its changes since the list that the device has.
+
+    order: None for the whole list. Otherwise the list, each article by its place in the earlier list followed by
+    `candidates`, which are then only the articles that the earlier list lacks, or has with another card or vector.
+    """
+
+    order: tuple[Annotated[int, Field(ge=0, lt=2 * CANDIDATES_LIMIT)], ...] | None = Field(
+        default=None, max_length=CANDIDATES_LIMIT
+    )
+
+    def listed(self, earlier: Sequence[str]) -> list[str]:
+        """Return the ids of the list in order. earlier: those of the list that the device has.
+
+        Raises ValueError for a place that neither list has, and for an article listed twice.
+        """
+        ids = [card.id for card in self.candidates]
+        if self.order is None:
+            return ids
+        both = [*earlier, *ids]
+        if any(place >= len(both) for place in self.order):
+            raise ValueError(f"order: places 0 to {len(both) - 1}, got {max(self.order)}")
+        found = [both[place] for place in self.order]
+        if len(set(found)) < len(found):
+            raise ValueError("order: lists an article twice")
+        return found
 
 
 def onto_l1_ball(point: NDArray[np.float64], radius: float) -> NDArray[np.float64]:

@@ -14,30 +14,30 @@ from backend.recall.service import compress
 from backend.server.request_limits import SOURCE, takes_gzip
 from backend.server.shared_answers import FOR_ALL
 from protocol.news import BodiesAnswer, BodiesRequest, NewsBody
-from protocol.recall import CANDIDATES_LIMIT, RecallAnswer
+from protocol.recall import CANDIDATES_LIMIT, DEFAULT_LIST_LENGTH, DefaultList
 
 if TYPE_CHECKING:
     from backend.composition import Services
 
-DEFAULT_LIMIT = 600
+ETAG_LIMIT = 80
+SINCE = "The ETag of the list that the device has; the answer is then its changes since, if the server remembers it."
 
 
 def router(services: Services) -> APIRouter:
     """The routes of the default list and of article texts."""
     routes = APIRouter()
 
-    compressed = lru_cache(maxsize=8)(compress)
+    compressed = lru_cache(maxsize=32)(compress)
 
-    @routes.get("/v1/news/front", response_class=Response, responses=answers(422, also={200: RecallAnswer, 304: None}))
+    @routes.get("/v1/news/front", response_class=Response, responses=answers(422, also={200: DefaultList, 304: None}))
     async def default_list(
-        request: Request, limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = DEFAULT_LIMIT
+        request: Request,
+        limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = DEFAULT_LIST_LENGTH,
+        since: Annotated[str | None, Query(max_length=ETAG_LIMIT, description=SINCE)] = None,
     ) -> Response:
         started = time.perf_counter()
-        etag = f'"{services.service.default_list_name(limit)}"'
-        headers = {"ETag": etag, "Cache-Control": FOR_ALL, "Vary": "Accept-Encoding"}
-        answer = services.service.kept_default_list(limit) or await run_in_threadpool(
-            services.service.default_list, limit
-        )
+        name, answer = await run_in_threadpool(services.service.default_list, limit, since)
+        headers = {"ETag": f'"{name}"', "Cache-Control": FOR_ALL, "Vary": "Accept-Encoding"}
         if takes_gzip(request.headers):
             answer = await run_in_threadpool(compressed, answer)
             headers["Content-Encoding"] = "gzip"

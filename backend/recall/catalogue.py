@@ -368,8 +368,11 @@ class Catalogue:
             return [[] for _ in queries]
         return self.popular.near(queries, self.search(queries, min(len(self), k)), k, sharpness=sharpness)
 
-    def encode(self, rows: Sequence[int], release: str) -> bytes:
-        """These rows as the JSON of a RecallAnswer, byte for byte what pydantic would write."""
+    def encode(self, rows: Sequence[int], release: str, order: Sequence[int] | None = None) -> bytes:
+        """These rows as the JSON of a RecallAnswer, byte for byte what pydantic would write.
+
+        order: that of a DefaultList of changes.
+        """
         picked = np.fromiter(rows, dtype=np.intp, count=len(rows))
         vectors = urlsafe_b64encode(pack(quantise(self.vectors[picked])))
         return b"".join(
@@ -382,7 +385,7 @@ class Catalogue:
                 b",".join([self.cards[row] for row in rows]),
                 b'],"vectors":"',
                 vectors,
-                b'"}',
+                b'"}' if order is None else b'","order":' + json.dumps(order, separators=(",", ":")).encode() + b"}",
             )
         )
 

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import NamedTuple
 from weakref import ref as weak_ref
 
@@ -26,7 +27,7 @@ from backend.recall.merge import MERGES
 from backend.recall.served_releases import ServedRelease, ServedReleases
 from backend.releases.errors import NothingPublished
 from protocol.ids import short_release
-from protocol.recall import CodeReport, RecallRequest
+from protocol.recall import DEFAULT_LIST_LENGTH, CodeReport, RecallRequest
 from protocol.server_timing import Stopwatch
 
 GZIP_LEVEL = 3
@@ -100,6 +101,54 @@ class AnswerCache:
 DEFAULT_LIST = ""
 """Takes the place of the codebook's name in the key of the default list."""
 
+NAME_DIGITS = 32
+EARLIER_LISTS = 120
+"""Two hours of lists that change every minute: some 10 MB."""
+
+
+class NamedList(NamedTuple):
+    """An answer with the default list. name: of the whole list, by its content, so that all processes agree."""
+
+    name: str
+    answer: bytes
+
+
+class EarlierLists:
+    """The last default lists of one length, to tell what changed since. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lists: OrderedDict[str, tuple[str, dict[tuple[str, int], int]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def changes(
+        self, since: str | None, name: str, release: str, catalogue: Catalogue, rows: Sequence[int]
+    ) -> bytes | None:
+        """What changed from the list named `since` to this one, which is kept; None if the former isn't known.
+
+        Lists of two releases share nothing, since their vectors may differ.
+        """
+        with self._lock:
+            if name not in self._lists:
+                versions = (
+                    (catalogue.ids[row], hash((catalogue.cards[row], catalogue.vectors[row].tobytes()))) for row in rows
+                )
+                self._lists[name] = release, {version: place for place, version in enumerate(versions)}
+                while len(self._lists) > EARLIER_LISTS:
+                    self._lists.popitem(last=False)
+            of_release, places = self._lists.get(since or "", ("", {}))
+            versions_now = self._lists[name][1]
+        if of_release != release:
+            return None
+        new: list[int] = []
+        order: list[int] = []
+        for row, version in zip(rows, versions_now, strict=True):
+            place = places.get(version)
+            if place is None:
+                place = len(places) + len(new)
+                new.append(row)
+            order.append(place)
+        return catalogue.encode(new, release, order)
+
 
 Ranking = Callable[[SearchedNews, Vectors, int], Sequence[Sequence[int]]]
 RANKINGS: Mapping[str, Ranking] = {
@@ -135,7 +184,7 @@ class RecallService:
     ) -> None:
         self._releases, self._live = releases, live
         self._lists, self._scans = lists or CodeListStore(), scans or BasisScanStore()
-        self._answers = answers or AnswerCache(0)
+        self._answers, self._earlier = answers or AnswerCache(0), EarlierLists()
         self._ranked, self._merged = RANKINGS[rules.ranking], MERGES[rules.merge]
 
     def kept(self, request: RecallRequest, *, compressed: bool = False) -> bytes | None:
@@ -173,32 +222,25 @@ class RecallService:
             self._answers.keep(catalogue, asked, answer)
         return answer
 
-    def default_list_name(self, limit: int) -> str:
-        """An identifier of exactly the list that `default_list` returns now, for an ETag.
+    def default_list(self, limit: int, since: str | None = None) -> NamedList:
+        """The default list as a DefaultList in JSON bytes, as changes if the list named `since` was among the last.
+
+        While the catalogue is still by an older encoder, the list is of that encoder's newest release.
 
         Raises NothingPublished or CatalogueBehind.
         """
         catalogue, release = self._default_list_of()
-        version = f"{catalogue.pool_version}-{catalogue.counted}-{catalogue.built_at.timestamp():.6f}"
-        return f"{release.release}-{version}-{limit}"
-
-    def kept_default_list(self, limit: int) -> bytes | None:
-        """The default list, if it is cached: it costs nothing, so it needs no thread.
-
-        Raises the errors of `default_list_name`.
-        """
-        catalogue, release = self._default_list_of()
-        return self._answers.get(catalogue, Asked(release.release, DEFAULT_LIST, 0, limit))
-
-    def default_list(self, limit: int) -> bytes:
-        """The default list as a RecallAnswer in JSON bytes. Raises the errors of `default_list_name`.
-
-        While the catalogue is still by an older encoder, the list is of that encoder's newest release.
-        """
-        catalogue, release = self._default_list_of()
-        answer = catalogue.encode(catalogue.default_list[:limit], release.release)
-        self._answers.keep(catalogue, Asked(release.release, DEFAULT_LIST, 0, limit), answer)
-        return answer
+        rows = catalogue.default_list[:limit]
+        asked = Asked(release.release, DEFAULT_LIST, 0, limit)
+        whole = self._answers.get(catalogue, asked)
+        if whole is None:
+            whole = catalogue.encode(rows, release.release)
+            self._answers.keep(catalogue, asked, whole)
+        name = sha256(whole).hexdigest()[:NAME_DIGITS]
+        if limit != DEFAULT_LIST_LENGTH:  # so nobody can push out the lists that devices have
+            return NamedList(name, whole)
+        changes = self._earlier.changes(since, name, release.release, catalogue, rows)
+        return NamedList(name, changes or whole)
 
     def prepare(self, catalogue: Catalogue) -> None:
         """Compute the current release's lists and the scan of its basis for a catalogue that is about to serve."""

@@ -70,6 +70,12 @@ class Bodies:
         self._under_way: _List | _Block | None = None
         self._fetched: dict[tuple[bool, str], float] = {}  # default list or block: (is it the default list, id) -> time
         self._attended = False
+        self._lost = False
+
+    def lost_some(self) -> bool:
+        """Return whether texts of the default list were given up since the last call."""
+        lost, self._lost = self._lost, False
+        return lost
 
     def want(self, answer: RecallAnswer, vectors: NDArray[np.float32], *, common: bool = False) -> None:
         """Queue a returned list (vectors [R, D], in its order).
@@ -93,7 +99,7 @@ class Bodies:
                 return
             self._waiting.append(wanted)
             while len(self._waiting) > LISTS_WAITING:
-                self._waiting.popleft()
+                self._note_lost(self._waiting.popleft())
             self._changed.notify_all()
 
     def step(self) -> bool:
@@ -137,6 +143,11 @@ class Bodies:
             self._waiting.appendleft(current)
         elif current.failures < TRIES and len(self._waiting) < LISTS_WAITING:
             self._waiting.append(current)
+        else:
+            self._note_lost(current)
+
+    def _note_lost(self, given_up: _List | _Block) -> None:
+        self._lost |= isinstance(given_up, _List) and given_up.common
 
     @contextmanager
     def attended(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from urllib.parse import quote
 
 from device_app.errors import AnswerMalformed, BackendRefused, NoRelease
 from device_app.store.default_list import DefaultListStore, PopularityStore
@@ -13,7 +14,7 @@ from device_app.uplink.backend_client import parsed, read_vectors
 from device_app.uplink.http import HttpClient, etag_of
 from protocol.ids import short_release
 from protocol.popularity import Popularity, etag_of_popularity
-from protocol.recall import RecallAnswer
+from protocol.recall import DefaultList
 from protocol.text_catalogue import TextCatalogue
 
 REQUESTS = TextCatalogue("device_app.uplink", "requests.toml")
@@ -38,10 +39,10 @@ class DefaultListSync:
         self._clock = clock
         self._limit = limit
 
-    def refresh(self) -> RecallAnswer | None:
-        """Pull the list if it changed, and store it with its cards and vectors.
+    def refresh(self) -> DefaultList | None:
+        """Pull the list if it changed, or its changes, and store it with its cards and vectors.
 
-        None if it is unchanged.
+        The request names the list that this device has, which everybody got at that time. None if it is unchanged.
 
         Raises NoRelease before the first release, AnswerMalformed, and errors as in HttpClient; the old list stays
         then.
@@ -51,23 +52,28 @@ class DefaultListSync:
             raise NoRelease
         kept = self._default_list.current()
         whole = kept is not None and len(self._news.cards(kept.news_ids)) == len(kept.news_ids)
+        etag = kept.etag if kept is not None and whole else None
+        since = f"&since={quote(etag, safe='')}" if etag else ""
         answer = self._client.get(
-            f"/v1/news/front?limit={self._limit()}",
-            words=REQUESTS("default_list"),
-            purpose="sync",
-            etag=kept.etag if kept is not None and whole else None,
+            f"/v1/news/front?limit={self._limit()}{since}", words=REQUESTS("default_list"), purpose="sync", etag=etag
         )
         if answer.status == 304:
             return None
-        found = parsed(RecallAnswer, answer, "default list")
+        found = parsed(DefaultList, answer, "default list")
         vectors = read_vectors(found, release.manifest.dimensions)
+        if found.order is not None and (kept is None or not since or found.encoder != kept.encoder):
+            raise AnswerMalformed("default list", "order: changes of a list that this device doesn't have")
+        try:
+            news_ids = found.listed(kept.news_ids if kept is not None else ())
+        except ValueError as wrong:
+            raise AnswerMalformed("default list", str(wrong)) from wrong
         now = self._clock()
         self._news.put(found.candidates, vectors, found.encoder, now)
         self._default_list.keep(
             etag=etag_of(answer),
             release=found.release,
             encoder=found.encoder,
-            news_ids=[card.id for card in found.candidates],
+            news_ids=news_ids,
             at=now,
         )
         return found

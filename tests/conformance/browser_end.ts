@@ -8,7 +8,7 @@ import { feed } from "./feed";
 import { frontPage } from "./front_page";
 import { graphs } from "./graphs";
 import { groups } from "./groups";
-import { reread, rereadByOlder } from "./messages";
+import { listedAfter, reread, rereadByOlder } from "./messages";
 import { mutePatterns } from "./mute_patterns";
 import { moving } from "./moving";
 import { pages } from "./pages";
@@ -25,6 +25,7 @@ type Answering = (given: never, wasm: Wasm) => unknown;
 const KNOWN: Readonly<Record<string, Answering>> = {
   message: reread,
   message_by_older: rereadByOlder,
+  listed_after: listedAfter,
   ...art,
   ...binary,
   ...bodies,

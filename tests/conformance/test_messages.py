@@ -17,11 +17,12 @@ from pydantic import BaseModel, ValidationError
 
 import protocol
 from protocol.ids import Message
+from protocol.recall import DefaultList
 from tests.conformance.edges import at_the_edges
 from tests.conformance.node_end import ask_node
 from tests.conformance.random_messages import KINDS, NOT_OF_A_DEVICE, Drawing, as_json, damaged
 from tests.doubles.long_form import by_length
-from tests.doubles.wire_messages import EXAMPLES
+from tests.doubles.wire_messages import CARD, EXAMPLES
 
 DRAWN, DAMAGED, WHOLE = by_length(100, long=1_000), by_length(30, long=60), 40
 """Messages of a kind; of them so many with one thing changed, and so many in which fields are put at their limits."""
@@ -98,6 +99,28 @@ def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(outcomes: 
         assert browser["path"] in python["ways"], (text, python, browser)
     assert refused > DAMAGED * len(KINDS) / 2 + 200
     assert len(outcomes["edges"]) > 500
+
+
+def listed_after(answer: DefaultList, earlier: list[str]) -> dict[str, Any]:
+    try:
+        return {"listed": answer.listed(earlier)}
+    except ValueError as refused:
+        return {"refused": str(refused)}
+
+
+def test_both_runtimes_make_the_same_list_of_changes() -> None:
+    rng = Random("changes")
+    asked = []
+    for _ in range(200):
+        earlier = [f"old{at}" for at in range(rng.randrange(6))]
+        news = tuple(CARD.model_copy(update={"id": f"new{at}"}) for at in range(rng.randrange(3)))
+        order = rng.choices(range(7), k=rng.randrange(6)) if rng.random() < 0.9 else None
+        answer = DefaultList(release="r1", encoder="e", candidates=news, vectors=b"", order=order)
+        asked.append((answer, earlier))
+    found = [*ask_node([("listed_after", [each.model_dump_json(), earlier]) for each, earlier in asked])]
+    assert found == [listed_after(*each) for each in asked]
+    assert 20 < sum("refused" in each for each in found) < 180
+    assert sum(len(each.get("listed", ())) > 1 for each in found) > 10
 
 
 def test_browser_lacking_is_well_formed_accepts_and_refuses_the_same_messages() -> None:

@@ -45,6 +45,7 @@ export class Bodies {
   private pausing = 0;
   private fetched = new Map<string, number>();
   private watchers: (() => void)[] = [];
+  private lost = false;
 
   constructor(
     private readonly uplink: Uplink,
@@ -52,6 +53,13 @@ export class Bodies {
     private readonly clock: Clock,
     private readonly pause: Pause = async () => undefined,
   ) {}
+
+  /** Whether texts of the default list were given up since the last call. */
+  lostSome(): boolean {
+    const { lost } = this;
+    this.lost = false;
+    return lost;
+  }
 
   /** Queues a returned list (vectors [R, D], in its order). common: whether it is the default list. */
   want(answer: RecallAnswer, vectors: Vectors, { common = false } = {}): void {
@@ -106,7 +114,12 @@ export class Bodies {
     if (wanted.kind === "answer") this.waiting = this.waiting.filter(({ kind }) => kind !== "answer");
     const known = [...this.waiting, ...(this.underWay ? [this.underWay] : [])];
     if (wanted.kind !== "answer" && known.some((one) => one.ids.length === wanted.ids.length && one.ids.every((id, at) => id === wanted.ids[at]))) return;
-    this.waiting = [...this.waiting, wanted].slice(-LISTS_WAITING);
+    this.waiting.push(wanted);
+    while (this.waiting.length > LISTS_WAITING) this.noteLost(this.waiting.shift());
+  }
+
+  private noteLost(givenUp: Wanted | undefined): void {
+    this.lost ||= givenUp?.kind === "common";
   }
 
   /**
@@ -158,6 +171,7 @@ export class Bodies {
     if (current.kind === "answer" && this.waiting.some(({ kind }) => kind === "answer")) return;
     if (current.failures === 0) this.waiting.unshift(current);
     else if (current.failures < TRIES && this.waiting.length < LISTS_WAITING) this.waiting.push(current);
+    else this.noteLost(current);
   }
 
   private due({ kind, ids }: Wanted): boolean {

@@ -3,6 +3,7 @@
 // The browser's device makes two kinds of report, `code` and `none`; it reads the others so that what another device
 // has logged or exported can be shown.
 import {
+  absent,
   bytes,
   integer,
   list,
@@ -120,3 +121,28 @@ export const recallAnswer = record({
   vectors: bytes(),
 });
 export type RecallAnswer = ValueOf<typeof recallAnswer>;
+
+/**
+ * GET /v1/news/front: the default list. order: null for the whole list; otherwise the list, each article by its place
+ * in the earlier list followed by `candidates`, which are then only the new or changed articles.
+ */
+export const defaultList = record({
+  ...recallAnswer.fields,
+  order: absent(list(integer({ min: 0, max: 2 * CANDIDATES_LIMIT - 1 }), { max: CANDIDATES_LIMIT })),
+});
+export type DefaultList = ValueOf<typeof defaultList>;
+
+/**
+ * The ids of the list in order; earlier: those of the list that the device has. Throws WireError for a place that
+ * neither list has, and for an article listed twice.
+ */
+export function listed({ candidates, order }: DefaultList, earlier: readonly string[]): string[] {
+  const ids = candidates.map((card) => card.id);
+  if (!order) return ids;
+  const both = [...earlier, ...ids];
+  const last = Math.max(-1, ...order);
+  if (last >= both.length) throw new WireError(`places 0 to ${both.length - 1}, got ${last}`).within("order");
+  const found = order.map((place) => both[place]!);
+  if (new Set(found).size < found.length) throw new WireError("lists an article twice").within("order");
+  return found;
+}

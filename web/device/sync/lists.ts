@@ -8,8 +8,9 @@ import type { InstalledReleases } from "../store/releases";
 import { parsed, readVectors } from "../uplink/backend_client";
 import { REQUESTS, etagOf, type HttpClient } from "../uplink/http";
 import { shortened } from "../protocol/ids";
+import { WireError } from "../protocol/forms";
 import { popularity } from "../protocol/popularity";
-import { type RecallAnswer, recallAnswer } from "../protocol/recall";
+import { type DefaultList, defaultList, listed } from "../protocol/recall";
 import type { ReleaseManifest } from "../protocol/releases";
 
 const POPULARITY_LIMIT_BYTES = 8 * 1024 * 1024;
@@ -21,6 +22,14 @@ export function manifestInUse(releases: InstalledReleases): ReleaseManifest {
   const kept = releases.current();
   if (!kept) throw new NoRelease();
   return kept.manifest;
+}
+
+function idsOf(found: DefaultList, earlier: readonly string[]): string[] {
+  try {
+    return listed(found, earlier);
+  } catch (wrong) {
+    throw wrong instanceof WireError ? new AnswerMalformed("default list", wrong.message) : wrong;
+  }
 }
 
 /** Keeps the default list and its articles up to date. */
@@ -35,22 +44,26 @@ export class DefaultListSync {
   ) {}
 
   /**
-   * Pulls the list if it changed and stores it with its cards and vectors; null if unchanged. Throws NoRelease,
-   * HttpClient's errors, AnswerMalformed; the old list then stays.
+   * Pulls the list if it changed, or its changes, and stores it with its cards and vectors; null if unchanged. The
+   * request names the list that this device has, which everybody got at that time. Throws NoRelease, HttpClient's
+   * errors, AnswerMalformed; the old list then stays.
    */
-  async refresh(): Promise<RecallAnswer | null> {
+  async refresh(): Promise<DefaultList | null> {
     const manifest = manifestInUse(this.releases);
     const kept = this.defaultList.current();
     const etag = kept && !this.news.missing(kept.newsIds).length ? kept.etag : null;
+    const since = etag ? `&since=${encodeURIComponent(etag)}` : "";
     const look = { words: REQUESTS.say("default_list"), purpose: "sync", etag };
-    const answer = await this.client.get(`/v1/news/front?limit=${this.limit()}`, look);
+    const answer = await this.client.get(`/v1/news/front?limit=${this.limit()}${since}`, look);
     if (answer.status === 304) return null;
-    const found = parsed(recallAnswer, answer.body, "default list");
+    const found = parsed(defaultList, answer.body, "default list");
     const vectors = readVectors(found, manifest.dimensions);
-    const now = this.clock();
     const { release, encoder, candidates } = found;
+    if (found.order && (!since || encoder !== kept?.encoder))
+      throw new AnswerMalformed("default list", "order: changes of a list that this device doesn't have");
+    const newsIds = idsOf(found, kept?.newsIds ?? []);
+    const now = this.clock();
     this.news.put(candidates, vectors, encoder, now);
-    const newsIds = candidates.map((card) => card.id);
     this.defaultList.keep({ etag: etagOf(answer), release, encoder, newsIds, keptAt: now });
     return found;
   }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protocol.news import BodiesAnswer
-from protocol.recall import RecallAnswer
+from protocol.recall import DefaultList, RecallAnswer
 from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import items
 
@@ -26,6 +26,19 @@ def test_default_list_is_the_same_for_everybody_and_cached_by_etag(server: Runni
     assert len(RecallAnswer.model_validate_json(first.content).candidates) == 50
     assert (again.status_code, again.content) == (304, b"")
     assert other.status_code == 200
+
+
+def test_default_list_since_a_known_one_is_answered_by_changes(server: Running) -> None:
+    whole = server.client.get("/v1/news/front")
+    etag = whole.headers["etag"]
+    since = server.client.get("/v1/news/front", params={"since": etag.strip('"')})
+    unknown = server.client.get("/v1/news/front", params={"since": "unknown"})
+    changes = DefaultList.model_validate_json(since.content)
+    ids = [card.id for card in DefaultList.model_validate_json(whole.content).candidates]
+    assert (changes.candidates, changes.listed(ids), since.headers["etag"]) == ((), ids, etag)
+    assert len(since.content) < len(whole.content) / 10
+    assert unknown.content == whole.content
+    assert server.client.get("/v1/news/front", params={"since": "x" * 81}).json()["field"] == "query.since"
 
 
 def test_default_list_is_compressed_only_for_clients_accepting_it(server: Running) -> None:

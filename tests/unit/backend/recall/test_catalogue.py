@@ -181,7 +181,7 @@ def test_limit_above_the_pool_size_returns_the_whole_pool_once(pool: NewsPool, s
 def test_missing_report_is_answered_with_the_default_list(pool: NewsPool, settings: BackendSettings) -> None:
     publish(settings)
     service, _ = recall_service(settings, build(pool, settings))
-    assert service.answer(request(kind="none", limit=50), Stopwatch()) == service.default_list(50)
+    assert service.answer(request(kind="none", limit=50), Stopwatch()) == service.default_list(50).answer
 
 
 def test_empty_pool_answers_with_an_empty_list(settings: BackendSettings) -> None:
@@ -231,14 +231,14 @@ def test_new_encoders_release_waits_for_its_vectors_and_retires_old_ones(
     with pytest.raises(CatalogueBehind):
         service.answer(request("r2"), Stopwatch())
     assert service.answer(request("r1"), Stopwatch()), "until then the old one serves"
-    assert RecallAnswer.model_validate_json(service.default_list(50)).release == "r1"
+    assert RecallAnswer.model_validate_json(service.default_list(50).answer).release == "r1"
 
     ids, vectors = pool.vectors(ENCODER)
     pool.store_vectors("next-encoder", ids, vectors)
     swapped = build_catalogue(pool, "next-encoder", datetime.now(UTC), indexes_in(settings))
     service, _ = recall_service(settings, swapped)
     assert service.answer(request("r2"), Stopwatch())
-    assert RecallAnswer.model_validate_json(service.default_list(50)).release == "r2"
+    assert RecallAnswer.model_validate_json(service.default_list(50).answer).release == "r2"
     with pytest.raises(ReleaseRetired):
         service.answer(request("r1"), Stopwatch())
 

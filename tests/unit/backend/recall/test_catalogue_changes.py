@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from backend.recall.indexing import IndexBeingBuilt, Turn
 from backend.recall.served_releases import ServedReleases
 from backend.recall.service import RecallService
 from backend.releases.store import ReleaseStore
+from device_app.uplink.backend_client import read_vectors
 from protocol.ids import short_release
-from protocol.recall import RecallRequest
+from protocol.recall import DEFAULT_LIST_LENGTH, DefaultList, RecallRequest
 from protocol.server_timing import Stopwatch
 from tests.doubles.recall_world import (
     BASIS_SIZE,
@@ -172,6 +174,27 @@ class PoolLife:
             self.pool.store_vectors(ENCODER, [row.id for row in missing], vectors)
 
 
+@dataclass(frozen=True)
+class DeviceList:
+    """A default list as a device has it: ids in order, and each article's card and codes."""
+
+    ids: list[str]
+    held: dict[str, tuple[str, bytes]]
+
+    @classmethod
+    def of(cls, answer: DefaultList) -> DeviceList:
+        rows = read_vectors(answer, DIMENSIONS)
+        held = {
+            card.id: (card.model_dump_json(), row.tobytes()) for card, row in zip(answer.candidates, rows, strict=True)
+        }
+        return cls(answer.listed(()), held) if answer.order is None else cls([], held)
+
+    def after(self, answer: DefaultList) -> DeviceList:
+        held = self.held | self.of(answer).held
+        ids = answer.listed(self.ids)
+        return DeviceList(ids, {one: held[one] for one in ids})
+
+
 def assert_alike(life: PoolLife, grown: Catalogue, whole: Catalogue, services: tuple[RecallService, ...]) -> None:
     assert grown.pool_version == whole.pool_version
     assert grown.ids == whole.ids
@@ -229,6 +252,47 @@ def test_incremental_catalogue_always_equals_a_full_rebuild(
             whole = life.built(None)
             assert_alike(life, grown, whole, (live, life.service(whole)))
         assert life.pool.taken.count("all") == 10 + 1, "only those that are made whole read all"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_changes_since_any_earlier_default_list_give_exactly_the_new_one(tmp_path: Path, seed: int) -> None:
+    with closing(PoolLife(tmp_path, seed)) as life:
+        grown = life.built(None)
+        service = life.service(grown)
+        devices: dict[str, DeviceList] = {}  # by the name of its list: a device that slept since then
+        smaller = 0
+        for _ in range(12):
+            name, whole = service.default_list(DEFAULT_LIST_LENGTH)
+            expected = DeviceList.of(DefaultList.model_validate_json(whole))
+            for since, device in devices.items():
+                named, changes = service.default_list(DEFAULT_LIST_LENGTH, since)
+                assert named == name
+                assert device.after(DefaultList.model_validate_json(changes)) == expected
+                smaller += len(changes) < len(whole) / 2
+            devices[name] = expected
+            life.change()
+            grown = life.built(grown)
+            service._live.swap(grown)
+        assert smaller > 20
+        name, whole = service.default_list(DEFAULT_LIST_LENGTH)
+        assert service.default_list(DEFAULT_LIST_LENGTH, "unknown").answer == whole
+        other = service.default_list(50)
+        assert DefaultList.model_validate_json(service.default_list(50, other.name).answer).order is None
+        publish(life.settings, seed=9)
+        life.served.refresh()
+        assert DefaultList.model_validate_json(service.default_list(DEFAULT_LIST_LENGTH, name).answer).order is None
+
+
+def test_list_of_another_process_has_the_same_name_and_gives_changes(tmp_path: Path) -> None:
+    with closing(PoolLife(tmp_path, 5)) as life:
+        first = life.service(life.built(None))
+        life.now += timedelta(minutes=1)
+        second = life.service(life.built(None))
+        name = first.default_list(DEFAULT_LIST_LENGTH).name
+        assert second.default_list(DEFAULT_LIST_LENGTH).name == name
+        life.arrive(1)
+        second._live.swap(life.built(None))
+        assert DefaultList.model_validate_json(second.default_list(DEFAULT_LIST_LENGTH, name).answer).order is not None
 
 
 def test_update_by_a_hundred_articles_reads_only_those(tmp_path: Path) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from device_app.errors import BackendRefused, BackendUnreachable
-from device_app.feed.bodies import TRIES, Bodies
+from device_app.feed.bodies import LISTS_WAITING, TRIES, Bodies
 from device_app.privacy.sealed import Sealed
 from device_app.store.pool_codes import BLOCK, PoolBlock
 from protocol.ids import Problem
 from protocol.news import BodiesAnswer, BodiesRequest
+from protocol.recall import RecallAnswer
 from tests.doubles.news import NOW
+from tests.doubles.wire_messages import CARD
 
 
 class AnsweringUplink:
@@ -62,6 +65,22 @@ def test_refused_list_of_texts_is_retried_after_the_others_and_then_dropped(trou
     assert work(bodies, type(trouble)) == TRIES
     assert uplink.asked == ["n1", "n2", "n3", "n1", "n1"]
     assert not bodies.step()
+
+
+@pytest.mark.parametrize("dropped_by", ["refusals", "newer lists"])
+def test_default_list_whose_texts_were_given_up_is_noted_once(dropped_by: str) -> None:
+    uplink = AnsweringUplink("n1" if dropped_by == "refusals" else "", refusal(404))
+    bodies = queue(uplink)
+    store: Any = bodies._store
+    store.put = lambda *given: None
+    lists = 1 if dropped_by == "refusals" else LISTS_WAITING + 1
+    for at in range(1, lists + 1):
+        news = (CARD.model_copy(update={"id": f"n{at}"}),)
+        bodies.want(RecallAnswer(release="r1", encoder="e", candidates=news, vectors=b""), np.ones((1, 4)), common=True)
+    assert not bodies.lost_some() or dropped_by == "newer lists"
+    assert work(bodies, BackendRefused) == (TRIES if dropped_by == "refusals" else 0)
+    assert bodies.lost_some() == (dropped_by == "refusals")
+    assert not bodies.lost_some()
 
 
 @pytest.mark.parametrize("trouble", [BackendUnreachable("http://backend", "ConnectError"), refusal(503), refusal(429)])

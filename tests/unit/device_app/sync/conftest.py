@@ -22,7 +22,7 @@ from device_app.uplink.http import HttpClient
 from protocol.chain import ChainedRelease, ReleaseChain, next_head
 from protocol.ids import release_number, short_release
 from protocol.news import NewsCard
-from protocol.recall import RecallAnswer
+from protocol.recall import DefaultList
 from protocol.releases import (
     BlobRef,
     ModelEntry,
@@ -71,6 +71,9 @@ class FakeReleases:
     signed: SignedManifest | None = None
     default_list_ids: tuple[str, ...] = ("A", "B")
     default_list_etag: str = "pool-1"
+    order: tuple[int, ...] | None = None
+    list_encoder: str = "enc-1"
+    since: list[str | None] = field(default_factory=list)
     shards: dict[str, tuple[ShardRef, bytes, list[str]]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     spoiled: dict[str, bytes] = field(default_factory=dict)
@@ -135,10 +138,11 @@ class FakeReleases:
         ref = ShardRef(name=name, blob=BlobRef(sha256=sha256(blob).hexdigest(), size_bytes=len(blob)), count=len(ids))
         self.shards[name] = (ref, blob, ids)
 
-    def default_list(self) -> RecallAnswer:
-        return RecallAnswer(
+    def default_list(self) -> DefaultList:
+        return DefaultList(
             release="r1",
-            encoder="enc-1",
+            encoder=self.list_encoder,
+            order=self.order,
             candidates=tuple(card(one) for one in self.default_list_ids),
             vectors=pack(quantise(np.eye(len(self.default_list_ids), D, dtype=np.float32))),
         )
@@ -167,6 +171,7 @@ class FakeReleases:
         if path == "/v1/news/front":
             if etag == f'"{self.default_list_etag}"':
                 return httpx.Response(304)
+            self.since.append(request.url.params.get("since"))
             headers = {"etag": f'"{self.default_list_etag}"'}
             return httpx.Response(200, headers=headers, content=self.default_list().model_dump_json())
         if path.endswith("/vectors"):

@@ -65,7 +65,67 @@ def test_list_is_stored_with_cards_and_vectors_and_requested_by_etag(
     assert kept is not None
     assert (kept.news_ids, kept.etag) == (("B", "C"), "pool-2")
     urls = {row.url for row in ByteLog(database).entries().rows if "front" in row.url}
-    assert urls == {"http://backend.example/v1/news/front?limit=600"}
+    whole = "http://backend.example/v1/news/front?limit=600"
+    assert urls == {whole, f"{whole}&since=pool-1"}
+
+
+def test_changes_give_the_new_list_from_the_articles_here(
+    default_list_sync: DefaultListSync, client: HttpClient, database: Database, backend: FakeReleases, now: datetime
+) -> None:
+    backend.publish("r1")
+    install(client, database, now)
+    default_list_sync.refresh()  # A, B
+    backend.default_list_ids, backend.default_list_etag, backend.order = ("C",), "pool-2", (2, 1)
+    changes = default_list_sync.refresh()
+    assert changes is not None
+    assert [card.id for card in changes.candidates] == ["C"]
+    kept = DefaultListStore(database).current()
+    assert kept is not None
+    assert (kept.news_ids, kept.etag) == (("C", "B"), "pool-2")
+    assert NewsStore(database).missing(["A", "B", "C"]) == []
+    assert default_list_sync.refresh() is None
+    assert backend.since == [None, "pool-1"]
+
+
+@pytest.mark.parametrize(
+    ("order", "encoder", "error"),
+    [
+        ((3, 0), "enc-1", "places 0 to 2, got 3"),
+        ((0, 0), "enc-1", "lists an article twice"),
+        ((0, 1), "enc-2", "changes of a list that this device doesn't have"),
+    ],
+)
+def test_changes_that_fit_no_list_here_are_refused(
+    default_list_sync: DefaultListSync,
+    client: HttpClient,
+    database: Database,
+    backend: FakeReleases,
+    now: datetime,
+    order: tuple[int, ...],
+    encoder: str,
+    error: str,
+) -> None:
+    backend.publish("r1")
+    install(client, database, now)
+    default_list_sync.refresh()
+    backend.default_list_ids, backend.default_list_etag = ("C",), "pool-2"
+    backend.order, backend.list_encoder = order, encoder
+    with pytest.raises(AnswerMalformed, match=error):
+        default_list_sync.refresh()
+    kept = DefaultListStore(database).current()
+    assert kept is not None
+    assert (kept.news_ids, kept.etag) == (("A", "B"), "pool-1")
+
+
+def test_changes_before_any_list_are_refused(
+    default_list_sync: DefaultListSync, client: HttpClient, database: Database, backend: FakeReleases, now: datetime
+) -> None:
+    backend.publish("r1")
+    install(client, database, now)
+    backend.order = (0, 1)
+    with pytest.raises(AnswerMalformed, match="changes of a list that this device doesn't have"):
+        default_list_sync.refresh()
+    assert DefaultListStore(database).current() is None
 
 
 def test_default_list_with_missing_cards_is_downloaded_again_in_full(

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from device_app.settings import PerformanceSettings
 from experiments import records
+from experiments.bench.changes import ARTICLES_A_MONTH
+from experiments.bench.changes import TABLE as CHANGES
 from experiments.records import Cell, Record, Table
 
 DAY_SEC, DAYS_A_MONTH = 86_400.0, 30.0
@@ -26,6 +28,7 @@ class CapacityAssumptions:
     """Assumptions that no bench can measure."""
 
     hours_open: float = 2
+    starts: float = 1
     texts_kb: float = 400
     trainers: float = 0.1
     places_a_month: float = 1
@@ -38,12 +41,12 @@ class CapacityAssumptions:
     machine_gb: float = 64
     machine_gbit: float = 10
     core_month: float = 20.0
-    tb_cheap: float = 2.0
-    tb_dear: float = 80.0
+    tb_price: float = 2.0
 
 
 SAID = {
     "hours_open": "hours a day that a device runs, with its default settings",
+    "starts": "times a day that a device starts, each time with a whole default list",
     "texts_kb": "kB of texts fetched after each list of 400, compressed",
     "trainers": "share of devices that also poll for rounds",
     "places_a_month": "rounds a month that a device takes part in",
@@ -56,8 +59,7 @@ SAID = {
     "machine_gb": "GB of memory a machine",
     "machine_gbit": "Gbit/s a machine",
     "core_month": "price of a core a month, with its memory, units",
-    "tb_cheap": "price of a TB sent, where traffic is cheap, units",
-    "tb_dear": "price of a TB sent, at a large cloud's list price, units",
+    "tb_price": "price of a TB sent, where traffic is cheap, units",
 }
 
 
@@ -66,9 +68,12 @@ class Costs:
     """Measured costs: core seconds (cs), kB and GB; None without a record."""
 
     feed_cs: float
+    poll_cs: float
     scores_cs: float
     feed_kb: float
     front_kb: float
+    changes_kb: float
+    changes_kb_most: float
     place_cs: float
     place_kb: float
     title_cs: float
@@ -77,10 +82,13 @@ class Costs:
 
 
 SOURCES = {
-    "feed_cs": "any list or poll, core s at most",
+    "feed_cs": "a list by code, core s at most",
+    "poll_cs": "a poll or default list from memory, core s at most",
     "scores_cs": "a list by scores with 100,000 articles, core s, median",
     "feed_kb": "a list of 400, kB, compressed",
     "front_kb": "the default list of 600, kB, compressed",
+    "changes_kb": "a minute's change of it, kB, with 50,000 articles a month",
+    "changes_kb_most": "a minute's change of it, kB, with 5,000,000 articles a month",
     "place_cs": "a device in a secure round of 500 x 250,000 numbers, server core s",
     "place_kb": "a device in a round of the small ranker, kB received",
     "title_cs": "embedding a title, core s, two threads",
@@ -116,11 +124,16 @@ def measured(read: Callable[[str], Record] = records.read) -> Costs:
         worker = cell(*large, "private memory serving, MB", column) / 1_000
     except FileNotFoundError:
         rebuild, worker = None, None
+    from_memory = read("bench-polls").table("Polls that find nothing new")
+    slowest = max(float(row[1]) for row in from_memory.rows)  # type: ignore[arg-type]
     return Costs(
+        poll_cs=slowest / 1_000,
         feed_cs=1 / cell("bench-overload", beyond, "recall, 600 a second", "served a second"),
         scores_cs=cell("bench-endpoint", "Recall endpoint", "server: total", "p50 ms") / 1_000,
         feed_kb=cell("bench-pools", "What a list weighs", "41312", "400 places") / 1_000,
         front_kb=cell("bench-pools", "What a list weighs", "41312", "600 places") / 1_000,
+        changes_kb=cell("bench-changes", CHANGES, f"{ARTICLES_A_MONTH[0]:,}", "kB of changes"),
+        changes_kb_most=cell("bench-changes", CHANGES, f"{ARTICLES_A_MONTH[-1]:,}", "kB of changes"),
         place_cs=cell(*over_http, "server s") / cell(*over_http, "summed"),
         place_kb=megabytes * 1_000 / updates,
         title_cs=2 / cell("bench-embed", "News encoder", "ONNX Runtime fp32 (shipped)", "titles a second"),
@@ -166,13 +179,16 @@ def need(devices: int, news_a_month: int, costs: Costs, assumed: CapacityAssumpt
     polls = looks + assumed.trainers * assumed.hours_open * 3_600 / _default("training_poll_sec")
     cores = {
         "lists": devices * 2 * lists * second * costs.feed_cs * scale,
-        "default lists": devices * looks * second * costs.feed_cs * scale,
-        "polls": devices * polls * second * costs.feed_cs * scale,
+        "default lists": devices * looks * second * costs.poll_cs * scale,
+        "polls": devices * polls * second * costs.poll_cs * scale,
         "rounds": devices * assumed.places_a_month * month * costs.place_cs * scale,
         "embedding": news_a_month * month * costs.title_cs * scale,
     }
+    # Every number of articles a month gets the change of the larger one beside it.
+    changes_kb = costs.changes_kb if news_a_month <= ARTICLES_A_MONTH[0] else costs.changes_kb_most
+    default_lists_kb = assumed.starts * costs.front_kb + looks * changes_kb
     kb_a_month = devices * (
-        DAYS_A_MONTH * (lists * (costs.feed_kb + assumed.texts_kb) + looks * costs.front_kb + polls * assumed.poll_kb)
+        DAYS_A_MONTH * (lists * (costs.feed_kb + assumed.texts_kb) + default_lists_kb + polls * assumed.poll_kb)
         + assumed.swaps_a_month * assumed.swap_mb * 1_000
         + assumed.places_a_month * costs.place_kb
     )
@@ -206,8 +222,7 @@ def tables(costs: Costs, assumed: CapacityAssumptions | None = None) -> list[Tab
         ("machines, by network", *(each.machines(assumed)["line"] for each in needs)),
         ("first limit", *(max(mine := each.machines(assumed), key=lambda name: mine[name]) for each in needs)),
         ("cost of cores, units a month", *(sum(each.cores.values()) * assumed.core_month for each in needs)),
-        ("cost of cheap traffic, units a month", *(each.terabytes * assumed.tb_cheap for each in needs)),
-        ("cost of dear traffic, units a month", *(each.terabytes * assumed.tb_dear for each in needs)),
+        ("cost of traffic, units a month", *(each.terabytes * assumed.tb_price for each in needs)),
     ]
     notes = ("An estimate, not a measurement. It assumes that every poll of the default list finds a new one.",)
     return [

@@ -28,6 +28,7 @@ class BenchName(StrEnum):
     feed = "feed"
     overload = "overload"
     polls = "polls"
+    changes = "changes"
     workers = "workers"
     round = "round"
     systems = "systems"

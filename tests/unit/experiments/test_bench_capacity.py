@@ -8,9 +8,12 @@ from experiments.bench.capacity import SAID, SOURCES, CapacityAssumptions, Costs
 
 COSTS = Costs(
     feed_cs=0.002,
+    poll_cs=0.001,
     scores_cs=0.01,
     feed_kb=100,
     front_kb=150,
+    changes_kb=2,
+    changes_kb_most=5,
     place_cs=0.1,
     place_kb=50,
     title_cs=0.005,
@@ -24,9 +27,9 @@ def test_scenario_matches_a_hand_computation() -> None:
     busy."""
     found = need(864_000, 2_592_000, COSTS, CapacityAssumptions())
     assert found.cores == pytest.approx(
-        {"lists": 1.92, "default lists": 14.4, "polls": 20.16, "rounds": 0.2, "embedding": 0.03}
+        {"lists": 1.92, "default lists": 7.2, "polls": 10.08, "rounds": 0.2, "embedding": 0.03}
     )
-    a_device_kb = 30 * (8 * (100 + 400) + 120 * 150 + 168) + 10 * 2_000 + 50
+    a_device_kb = 30 * (8 * (100 + 400) + 150 + 120 * 5 + 168) + 10 * 2_000 + 50
     assert found.terabytes == pytest.approx(864_000 * a_device_kb / 1e9)
     assert found.gbit == pytest.approx(864_000 * a_device_kb / 2_592_000 * 3 * 8 / 1e6)
     assert found.connections == 216_000

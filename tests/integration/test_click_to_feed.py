@@ -8,13 +8,14 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from device_app.device import Device
 from device_app.feed.item import Feed
 from device_app.settings import PerformanceSettings
 from protocol.news import BodiesRequest, NewsCard
 from tests.doubles.new_page import new_page
-from tests.doubles.small_world import Received, SmallWorld
+from tests.doubles.small_world import Received, SmallWorld, fill_pool, hand_made_news
 
 TOPIC = "rowing"
 ALWAYS_ASKS = PerformanceSettings(default_list_limit=200, bodies_wait_sec=0.2)
@@ -156,3 +157,36 @@ def test_requests_with_reports_off_do_not_depend_on_reading(world: SmallWorld) -
     assert {one.path for one in world.requests()[before:]} <= {"/v1/news/bodies"}
     for one in world.requests()[before:]:
         assert BodiesRequest.model_validate_json(one.body).ids in returned_lists(world.requests())
+
+
+def test_device_takes_only_new_stories_of_the_default_list_and_their_texts(world: SmallWorld) -> None:
+    assert world.services is not None
+    device = world.device("minute")
+    device.sync()
+    fetch_texts(device)
+    news = hand_made_news(datetime.now(UTC))[0]
+    changes = {
+        "id": "new-story",
+        "title": "Lighthouse keeper finds a letter from Iceland",
+        "published_at": datetime.now(UTC),
+    }
+    fill_pool(world.services.pool, [news.model_copy(update=changes)])
+    world.services.updater.rebuild()
+    before = len(world.requests())
+    device.sync()
+    fetch_texts(device)
+
+    received = world.requests()[before:]
+    (listed,) = [one for one in received if one.path == "/v1/news/front"]
+    assert "&since=" in listed.query
+    assert returned_lists([listed]) == [("new-story",)]
+    texts = [BodiesRequest.model_validate_json(one.body).ids for one in received if one.path == "/v1/news/bodies"]
+    assert texts == [("new-story",)]
+    fresh = world.device("fresh")
+    fresh.sync()
+    lists = [each.parts.stores.default_list.current() for each in (device, fresh)]
+    assert lists[0] is not None
+    assert lists[1] is not None
+    assert lists[0].news_ids == lists[1].news_ids
+    assert "new-story" in lists[0].news_ids
+    assert device.parts.stores.news.without_body(lists[0].news_ids) == []

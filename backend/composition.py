@@ -1,7 +1,5 @@
 """Builds the server's parts from its settings; the only module that names concrete classes."""
 
-from __future__ import annotations
-
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace

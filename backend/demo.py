@@ -5,8 +5,6 @@ starts the processes in order, watches them and stops them; the server prepares 
 in one folder, which one lock guards.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The file is `ownfeed.toml` in the working directory, or the one that OWNFEED_CONFIG names.
 """
 
-from __future__ import annotations
-
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Tracks errors of background loops that haven't been resolved yet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The reader's own web app on this machine: its pages and its background loops."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

@@ -3,8 +3,6 @@
 An error is shown to the reader and never ends a loop.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import time

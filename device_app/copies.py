@@ -1,7 +1,5 @@
 """Backs up a device's two databases once a day, and never keeps what its reader has deleted."""
 
-from __future__ import annotations
-
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Settings for ranking and laying out a page; part of `device_app.settings`."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict, Field
 
 

@@ -3,8 +3,6 @@
 An export has what was read, reacted to and saved, and the privacy charges.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime

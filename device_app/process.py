@@ -7,8 +7,6 @@ unexpected exception is logged with its class and stack, but never its message, 
 The other functions limit what the process takes from the machine. The program that starts it calls them once.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import logging

@@ -3,8 +3,6 @@
 It restores the last copies or starts with empty files.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -6,8 +6,6 @@ in the working directory, or the one that OWNFEED_CONFIG names). The environment
 the pages are stored and take precedence over both.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """All stores of one device: the reading view's database and the other view's store."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs studies, which compare runs: with progress, resumable from a file of finished runs, and ending in tables."""
 
-from __future__ import annotations
-
 import json
 import os
 from abc import ABC, abstractmethod

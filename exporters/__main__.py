@@ -1,7 +1,5 @@
 """`python -m exporters`: exports every model and reports its graphs' sizes and differences from torch."""
 
-from __future__ import annotations
-
 import time
 from typing import Annotated
 

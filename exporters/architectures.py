@@ -4,8 +4,6 @@ These are the rankers of releases (`models.rankers`) and those listed here. Word
 release's vocabulary only changes that axis of the inputs `p.*.weight`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

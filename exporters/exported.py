@@ -1,7 +1,5 @@
 """An exported model: graphs by purpose and weights by name. Imports no torch, and is read without it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 

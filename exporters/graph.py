@@ -7,8 +7,6 @@ A trace is a graph of plain operators with named free axes, the same for values 
 autograd runs, so the backward pass is operators too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

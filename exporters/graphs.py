@@ -5,8 +5,6 @@ samples, "news" any number of candidates or distinct articles, "clicks" any numb
 need not compute padding. Only graphs that unroll a GRU's training always take 50 clicks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import cast
 

@@ -3,8 +3,6 @@
 BERT is the same in every release and too large to pass at each run; what training changes is an input `p.<name>`.
 """
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Iterator

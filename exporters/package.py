@@ -1,7 +1,5 @@
 """Packages a model for a release: graphs by purpose and weights by name, checked against torch."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -9,8 +9,6 @@ relative to the largest value of loss and gradients otherwise: near 100, neighbo
 `draw_inputs` draws a graph's inputs as devices and servers feed them, with the hard cases; the Node test uses it, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

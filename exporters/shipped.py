@@ -9,8 +9,6 @@ The news encoder's graph contains BERT, 90 MB that are already on the disk. So i
 weights; `filled` puts them back from the model's own file.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files

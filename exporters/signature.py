@@ -1,7 +1,5 @@
 """The inputs of a graph: names, with fixed and free axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

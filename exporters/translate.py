@@ -4,8 +4,6 @@
 defines the translation of each operator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

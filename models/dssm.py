@@ -1,7 +1,5 @@
 """FL-MV-DSSM: user and item towers, one model for each view, one item tower for all views (eqs. 3 to 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import pairwise

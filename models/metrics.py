@@ -4,8 +4,6 @@ Ties: AUC counts a tied pair as 1/2. MRR and nDCG need one order and keep the in
 candidates in an order that does not depend on their labels.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

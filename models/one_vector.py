@@ -3,8 +3,6 @@
 This module has their score, loss, shape checks, and the cosine start.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch

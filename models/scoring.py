@@ -3,8 +3,6 @@
 `EndToEnd` joins a news encoder and a user model for devices that train the news model too (FedNewsRec, section 3.2).
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from torch import Tensor, nn

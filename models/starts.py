@@ -1,7 +1,5 @@
 """Where models start, in NumPy: a first start computes it from the pool's vectors without torch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -8,8 +8,6 @@ so a browser can't understand the markup differently.
 Imports nothing outside the standard library but `protocol.links`: the feed parser's own process needs it.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence

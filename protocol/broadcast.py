@@ -6,8 +6,6 @@ changed since its last poll. The codes come with the cards of their articles, be
 results would reveal the results.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable
 from hashlib import sha256

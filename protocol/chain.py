@@ -8,8 +8,6 @@ Rotations: a device trusts one Ed25519 key. It accepts a release under another k
 from the trusted key to the new one, each signed by the key before it and by its successor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from hashlib import sha256
 from itertools import pairwise

@@ -4,8 +4,6 @@ It uses concentrated differential privacy (Bun and Steinke 2016): rho adds up ov
 delta.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

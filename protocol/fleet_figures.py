@@ -5,8 +5,6 @@ message and no route: `ownfeed demo` names one file to both processes, the fleet
 reads it. Neither a reader's device nor a server without such a file is involved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path

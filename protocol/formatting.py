@@ -3,8 +3,6 @@
 The backend writes them by the same rules.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import datetime
 

@@ -8,8 +8,6 @@ from constants, shapes, or the number of real clicks in a mask. The cost of a ru
 inputs.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

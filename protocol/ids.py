@@ -1,7 +1,5 @@
 """Names that both ends use, and errors on the wire (problem+json, RFC 9457)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints

@@ -1,7 +1,5 @@
 """Check that an article's link leads to a web page outside the reader's machine and network."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from ipaddress import IPv4Address, IPv6Address, ip_network

@@ -3,8 +3,6 @@
 The process that simulates the readers prints one `MeasuredLatency` as JSON, and the server that started it reads it.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

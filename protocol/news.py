@@ -1,7 +1,5 @@
 """Articles as the device sees them: a card without a body, and bodies fetched separately."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 They manage the reader's feeds. No other server answers them, so they are not part of the protocol with publishers.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field

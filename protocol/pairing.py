@@ -4,8 +4,6 @@
 under other terms.
 """
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 from cryptography.exceptions import InvalidSignature, InvalidTag

@@ -6,8 +6,6 @@ GET /v1/pictures answers with a `PictureList`: immutable blobs, each at /v1/blob
 downloads, in order. The picture format is so restricted that a device can check a picture without decoding it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple, Self

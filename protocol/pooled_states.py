@@ -5,8 +5,6 @@ training. The rows are public: every device downloads all shards completely, as 
 depends on a click, and stores them by hash until BERT or pooling changes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import chain

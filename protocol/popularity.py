@@ -4,8 +4,6 @@ A round of the task `count` has a `CountList` as its data, the same for every de
 /v1/releases/{number}/popularity with a `Popularity`, the same for every device.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from hashlib import sha256

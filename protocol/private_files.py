@@ -4,8 +4,6 @@ The owner is the user that the device, or the server, runs as. This keeps out ot
 programs; it doesn't keep out the administrator, nor programs of the same user.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The protections that an update may need before it leaves a device, a tagged union."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar

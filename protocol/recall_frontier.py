@@ -5,8 +5,6 @@ Between two measured sizes they are interpolated linearly in the logarithm of th
 nearest size is used. A list as long as the pool contains the whole pool.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from functools import cache

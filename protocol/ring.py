@@ -14,8 +14,6 @@ Prototypes are learned from user vectors; each is in the row of its reader's gro
 Masks are 32-byte seeds, expanded by ChaCha20 and added to a vector in place.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -6,8 +6,6 @@ replacing it only sends this device's messages to a place that the server doesn'
 against the key's holder: a malicious server may sign two manifests for one round.
 """
 
-from __future__ import annotations
-
 from typing import Literal, Self
 
 from cryptography.exceptions import InvalidSignature

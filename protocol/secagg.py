@@ -33,8 +33,6 @@ chooses the graph freely can place all colluding members around one target; ther
 All arithmetic is in integers, so that rounding can't make the two ends disagree.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

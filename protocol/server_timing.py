@@ -1,7 +1,5 @@
 """Measure the times of stages, and send them in a Server-Timing header (W3C Server Timing)."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ write it; one line on standard error names it. An unknown name is refused with t
 setting doesn't silently stay at its default.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

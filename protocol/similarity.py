@@ -8,8 +8,6 @@ under a release that doesn't state it. It uses only vectors of public articles a
 generator, whose draws need not be secret, picks the pairs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

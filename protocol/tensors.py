@@ -3,8 +3,6 @@
 Shapes and dtypes are declared, and values must be finite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

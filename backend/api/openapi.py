@@ -3,8 +3,6 @@
 FastAPI doesn't know bodies that the routes read themselves, nor errors as problem+json.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from importlib.resources import files

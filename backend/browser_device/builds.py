@@ -14,8 +14,6 @@ list is separate from the releases, whose signed bytes stay unchanged. With it t
 with a build that isn't on the list can show both as evidence.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

@@ -6,8 +6,6 @@ No answer sets a cookie or depends on who requests it. The addresses of the devi
 which browsers don't send; one typed as a path is left out of the log (`backend.server.request_limits`).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from html import escape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of private counts: the published sums, their noise, and their effect on articles."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime

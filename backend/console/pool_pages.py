@@ -1,7 +1,5 @@
 """The pool page: sources, followed feeds, runs, sections, and taking articles down."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated

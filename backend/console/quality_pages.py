@@ -5,8 +5,6 @@ curves. The moves are drawn as in the paper: a band between two groups is as wid
 The server knows these numbers from sums, but no device's group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The recall page: what report modes find and what they cost, for the current release and as last measured."""
 
-from __future__ import annotations
-
 import math
 
 from fastapi import APIRouter, Request

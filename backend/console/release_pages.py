@@ -1,7 +1,5 @@
 """The releases page: the list with measurements, the ranker in use, and rolling back the newest release."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Path, Query, Request

@@ -3,8 +3,6 @@
 Measurements of a release or round become lines with units, requests and stages get labels.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping

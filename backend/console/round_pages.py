@@ -3,8 +3,6 @@
 A refused form keeps its values, and errors use the page's labels.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

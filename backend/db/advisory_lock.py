@@ -3,8 +3,6 @@
 A lock is released when its process ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import sleep

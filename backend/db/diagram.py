@@ -3,8 +3,6 @@
 `python -m backend.db.diagram` writes them into tables.md.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -5,8 +5,6 @@ inside SQLAlchemy's transaction, a statement costs a fifth of the time. Statemen
 round are compiled once (`Prepared`); all others go through SQLAlchemy.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -12,8 +12,6 @@ shorter time. No row of private counts is from one device; each number is a nois
 Pictures: the state of each one that was requested, and the list that devices download.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable

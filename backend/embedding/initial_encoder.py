@@ -11,8 +11,6 @@ The graph of the packaged BERT travels with Ownfeed (`exporters.shipped`). That 
 imports torch, and compared with it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

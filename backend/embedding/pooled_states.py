@@ -6,8 +6,6 @@ They are computed from the token states that the embedder stores on disk, by the
 same when the head changes.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 It is imported there by name: a node has the same software as the server.
 """
 
-from __future__ import annotations
-
 import hashlib
 import platform
 from collections.abc import Callable, Mapping

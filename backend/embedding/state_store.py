@@ -4,8 +4,6 @@ float16, without padding: about 14 KB per title with all-MiniLM-L6-v2 (docs/deci
 vector by less than a thousandth of its length. A piece is two files that are written once; the JSON file completes it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

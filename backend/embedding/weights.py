@@ -4,8 +4,6 @@ Every weight file is compared by SHA-256 with a pinned digest before it is loade
 other model the operator sets `bert_sha256`. Only safetensors is read, since a pickle can run code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

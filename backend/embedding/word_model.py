@@ -8,8 +8,6 @@ have trained is stored beside the others, in the form that the embedder reads, a
 categories with all encoders of the same words.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

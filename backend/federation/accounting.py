@@ -1,7 +1,5 @@
 """The privacy cost of a device that took part in every round, composed over the rounds."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ duration plus CLOCKS_APART: then the clock was more than CLOCKS_APART ahead when
 set back by less, the round lasts longer by at most CLOCKS_APART plus the time that had already passed.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 CLOCKS_APART = timedelta(minutes=5)

@@ -1,7 +1,5 @@
 """Gains of releases over live rounds, as `ownfeed bench quality` writes them, and how such curves are drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ The result and whether a measurement is under way are in one file of the data fo
 tell the same.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -3,8 +3,6 @@
 The frontier over bytes and pool size has a drawing per pool, of the figures that `ownfeed bench pools` recorded.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

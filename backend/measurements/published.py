@@ -1,7 +1,5 @@
 """Figures published with this version: the records in `experiments/results`, which the wheel contains, too."""
 
-from __future__ import annotations
-
 from datetime import date
 from importlib.resources import files
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Applies one batch of deliveries to the pool: what each article changes, and the rows to write."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Only `discover` sends requests, through the download function that its caller passes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

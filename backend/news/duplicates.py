@@ -11,8 +11,6 @@ the links depend only on the articles and their order, not on batches, and chain
 merge. Devices get the original with the others (`NewsCard.also`) and choose which to show first.
 """
 
-from __future__ import annotations
-
 import heapq
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Completes and checks the addresses of feeds, and derives the key and source under which a feed is stored."""
 
-from __future__ import annotations
-
 import re
 from hashlib import blake2b
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads one followed feed with a conditional GET, ingests what is new, and computes how often to poll the feed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial

@@ -4,8 +4,6 @@ Each host gets one request at a time, with a pause after it, and longer pauses i
 (`backend.news.polite_hosts`). A feed is polled about as often as it publishes (`backend.news.feed_refresh`).
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The followed feeds: their settings, their servers' last answers, and when each is due."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Ingests a source into the pool, batch by batch."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterable

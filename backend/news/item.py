@@ -1,7 +1,5 @@
 """One article as every source delivers it and the pool stores it, and the report of an ingest run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime

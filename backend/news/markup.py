@@ -8,8 +8,6 @@ Deep nesting can keep nh3 busy for long, so it runs in a process that can be sto
 process this module imports nothing of Ownfeed except `protocol.bodies` and `plain_text`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from html import unescape

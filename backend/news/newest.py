@@ -1,8 +1,6 @@
 """The newest articles of every feed, which stay live at any age, so that a feed that rarely publishes is never
 empty."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

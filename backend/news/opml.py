@@ -5,8 +5,6 @@ written by many programs and by hand, so they are read as leniently as feeds: by
 ampersands, missing quotes and end tags, and expands no entity that a document declares.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Converts text and HTML to plain text without control characters; all scripts and emoji stay intact."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -4,8 +4,6 @@ The pauses that hosts require are stored, so they survive a restart. They are co
 the clock back delays no host by more than its own pause.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

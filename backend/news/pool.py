@@ -1,7 +1,5 @@
 """The pool of articles that the server offers, with a version that grows with every change."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager

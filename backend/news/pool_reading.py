@@ -3,8 +3,6 @@
 Vectors are kept by encoder, written with the pool's version, and read as one matrix.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -5,8 +5,6 @@ server, for instance from a replica without the last changes, it never has the v
 server reads the whole pool.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass

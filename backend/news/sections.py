@@ -11,8 +11,6 @@ An article is sorted once it has a vector. The row records which encoder and tax
 changes, these articles are sorted again once they have a new vector; sections that articles arrived with stay.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

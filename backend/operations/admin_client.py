@@ -1,7 +1,5 @@
 """The operator's client: opens rounds over the admin API and follows them to their end."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import time

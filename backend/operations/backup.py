@@ -9,8 +9,6 @@ A backup is restored into a temporary folder beside its place, checked there, an
 partial.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

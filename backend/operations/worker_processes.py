@@ -4,8 +4,6 @@ Several are uvicorn's own workers under its supervisor. They share the database 
 lists what each keeps to itself.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -20,8 +20,6 @@ Symbols, for n articles: C clicks and S displays (sums over rounds, decayed), VC
 the rate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Stores opened counts and computes their decayed sums."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ index, that index answers, exact or approximate as the setting `index` says; oth
 Only K codes can be reported, so their lists are found in advance, once for each catalogue.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import timedelta

@@ -7,8 +7,6 @@ member of the protocol's union. Interest vectors follow Uni-FedRec, after its sc
 Symbols: C channels, B basis size, K prototypes, D dimensions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

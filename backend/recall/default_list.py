@@ -3,8 +3,6 @@
 The same for every device.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Sequence
 from datetime import datetime

@@ -3,8 +3,6 @@
 `indexes/selection.py` says which kind of index it is.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

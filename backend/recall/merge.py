@@ -3,8 +3,6 @@
 Also ensures a share of fresh articles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 

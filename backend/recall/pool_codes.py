@@ -9,8 +9,6 @@ Blobs are named by their hash, so a device downloads only the days that are new 
 device.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import math

@@ -4,8 +4,6 @@ Popularity (`backend.popularity.estimate`), the probability that any reader open
 (docs/results/recall.md). `PopularNews` makes the lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self

@@ -1,7 +1,5 @@
 """The popularity of the live catalogue's articles by private counts, as sent to every device."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ are kept at any age. A request for one reveals that the device has some article 
 day, as does every device that had the default list that day.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import OrderedDict

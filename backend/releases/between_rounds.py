@@ -4,8 +4,6 @@ A change waits until no round is under way that reads a release. It may add rank
 default.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ file does. A release's line is written before the release is published, so every
 in the file.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor

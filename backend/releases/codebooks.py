@@ -12,8 +12,6 @@ belongs to its own vectors. Ours is set so that readers of several topics get 3 
 study used a mean of 3.7.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -3,8 +3,6 @@
 Only the latter imports torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from backend.errors import require_training

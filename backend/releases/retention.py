@@ -11,8 +11,6 @@
 Rows of releases and rounds stay: they are the history, and small.
 """
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Collection

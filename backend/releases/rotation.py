@@ -5,8 +5,6 @@ replaces that of the old. If killed before the transaction, the server continues
 new one.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from sqlalchemy import func, select

@@ -6,8 +6,6 @@ file until a release is signed with it; whenever the server is killed, one of th
 newest release names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 from pathlib import Path

@@ -3,8 +3,6 @@
 There is one locked file per server, valid only while the server runs.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -6,8 +6,6 @@ memory and limits and ends with its document, so nothing of one document reaches
 The process starts at the first use, and ends with its parent or after IDLE_SEC without work.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -4,8 +4,6 @@ The certificate is its own authority, and by its name constraints for this one a
 trusts nothing else by it, even if its key is stolen.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 import threading

@@ -5,8 +5,6 @@ limit for slow headers, silent connections and unread answers: the proxy must ha
 at its start. docs/operate.md lists what a process keeps to itself and what it shares with others.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -3,8 +3,6 @@
 Stores only times.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping

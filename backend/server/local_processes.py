@@ -3,8 +3,6 @@
 The demo and the reader of own feeds share this. All data of a start are in one folder, guarded by one lock.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

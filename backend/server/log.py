@@ -5,8 +5,6 @@ separately, one process could continue in a file that another has rotated, and n
 ones.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

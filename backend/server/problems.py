@@ -3,8 +3,6 @@
 These are our errors, invalid fields, unknown addresses, and unexpected exceptions.
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Progress of long work: the work reports how far it is, and a terminal displays it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

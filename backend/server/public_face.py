@@ -3,8 +3,6 @@
 Also checks before the start that the settings are fit for the internet.
 """
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network

@@ -8,8 +8,6 @@ source's second, and if the line is full, a source with fewer waiting requests t
 request whose address has no limits is its own source.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

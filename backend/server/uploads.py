@@ -1,7 +1,5 @@
 """Uploads to rounds: limited in number and bytes, streamed to a file on the event loop, then checked in a thread."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

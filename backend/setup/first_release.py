@@ -3,8 +3,6 @@
 Pages show the newest stories until then. The work is done by `backend.setup.first_start_process`.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

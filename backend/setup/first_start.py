@@ -6,8 +6,6 @@ release with its small rankers. `backend.setup.first_start_process` runs it in a
 vectors and everything else a release can contain are filled in while the server serves: `backend.setup.backfill`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 

@@ -4,8 +4,6 @@ Torch, and what a first run's embedding allocated, stay in the memory of the pro
 starts others and then waits for hours, such as the demo or `ownfeed read`, should not hold it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@ itself. The only requests that leave this machine are those for the feeds and th
 depend on what is read.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 See `exporters.shipped`. Imports torch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A file or folder appears whole or not at all, and is on the disk when the write 
 readable by its owner only; if several processes start at once, all use the one that was created first.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The feeds that a command line names: OPML files, and addresses for `backend.news.discovery`."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`ownfeed ingest`: ingests sources into the pool, with a progress bar for a person or JSON for a script."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The commands `ownfeed round` and `ownfeed rounds`: options and one call each, which imports what it needs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -4,8 +4,6 @@ The first follows a round, and the rounds it requests, to their end: stages, sur
 the last rounds and the schedule.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The commands `ownfeed ingest NAME`, generated from the sources: a source's field is an option of its command."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from inspect import Parameter, Signature

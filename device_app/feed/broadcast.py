@@ -3,8 +3,6 @@
 See docs/decisions/021.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

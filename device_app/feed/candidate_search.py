@@ -5,8 +5,6 @@ device has one: the answer to a noisy report may contain hardly anything that th
 copy sends nothing. There is no index: all codes of the copy are scanned (`broadcast.py`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 

@@ -4,8 +4,6 @@ The reader excludes articles by blocking names, muting interests or marking them
 cover the same story or headline again, are left out too.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Builds a ranker's inputs besides clicks and candidates: feature context and views."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

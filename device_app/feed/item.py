@@ -1,7 +1,5 @@
 """The parts of a feed: items with their reasons, and an opened story."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -3,8 +3,6 @@
 They are read back unchanged until a new one is made.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace

@@ -4,8 +4,6 @@ The default list is what every device gets, ready to rank. Popularity comes from
 score and also a list of its own.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loads a release's models for serving, and shares them between devices in one process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Extends a feed page at its end; added stories belong to the page from then on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from device_app.feed.build import FeedContext, ranked_page

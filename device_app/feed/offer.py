@@ -3,8 +3,6 @@
 The current page stays until the reader asks for another.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 

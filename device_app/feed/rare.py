@@ -1,7 +1,5 @@
 """Ranks stories of rare publishers higher, so that a weekly essay isn't buried by a news agency."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import numpy as np

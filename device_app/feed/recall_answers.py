@@ -1,7 +1,5 @@
 """Stores the last answer to a report, across restarts, and the outcome of the last request."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from device_app.errors import BudgetSpent, DeviceError

@@ -3,8 +3,6 @@
 Each poll is one report and one request for texts, whether or not anybody reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 The list is `related_words.toml` (25 kB), the same in both devices. Words that it doesn't have are searched as written.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Adjusts local scores: the ranker's score (fit) plus small terms, in units of its standard deviation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Holds the current feed and models, and replaces each as a whole while the reader keeps reading."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta

@@ -5,8 +5,6 @@ more trust than saying nothing, and most pairs that a ranker considers similar h
 would see.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

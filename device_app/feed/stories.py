@@ -5,8 +5,6 @@ lower in later feeds, and only then. With script, the page reports which cards h
 Without script, an opened story counts as seen, and so do the cards above it in its column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from threading import Lock

@@ -3,8 +3,6 @@
 They share only loaded models.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ another. Every page counts with the request for candidates before it, as in `own
 `MeasuredLatency` as JSON. The readers' devices are made in the folder.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tracks which rounds each member of a fleet takes part in, and with what outcome."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Their histories and impressions are written as a device would have written them.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass

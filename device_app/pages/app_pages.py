@@ -1,7 +1,5 @@
 """Routes of the Reader apps page: make an app password, show it once, switch access off."""
 
-from __future__ import annotations
-
 import secrets
 
 from fastapi import APIRouter, Request

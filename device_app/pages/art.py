@@ -4,8 +4,6 @@ The pictures are the files of web/static/art: eight variants of each motif. Sect
 motifs; a hash of the story's id picks one of their variants. The browser's device uses the same table.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from importlib import resources

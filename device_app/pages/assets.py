@@ -6,8 +6,6 @@ When the app starts, one style sheet and one script are bundled for all pages. T
 are easier to edit and type-check; a page requests a single file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import mimetypes
 import re

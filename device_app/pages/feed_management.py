@@ -3,8 +3,6 @@
 These pages exist only on a device that has its own server.
 """
 
-from __future__ import annotations
-
 import tomllib
 from importlib.resources import files
 from itertools import groupby

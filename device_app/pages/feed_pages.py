@@ -1,7 +1,5 @@
 """Routes of the feed, its lists, the first visit and the browser's offline copy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Routes of the Interests page and the reading history."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Query, Request

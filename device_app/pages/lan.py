@@ -3,8 +3,6 @@
 The key and cookie that open the pages on this machine don't work here, and the session cookie doesn't work there.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

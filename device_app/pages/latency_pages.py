@@ -1,7 +1,5 @@
 """Routes that show how long requests take, stage by stage."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from fastapi import APIRouter, Request

@@ -1,7 +1,5 @@
 """Routes of the mute rules: words, phrases and expressions whose stories never appear."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 from urllib.parse import urlencode

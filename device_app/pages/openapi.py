@@ -3,8 +3,6 @@
 No address serves it: it is for tests and tools that have the app. It reveals no more than the source code.
 """
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from typing import Any

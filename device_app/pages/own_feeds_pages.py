@@ -3,8 +3,6 @@
 They exist only on a device whose server is the reader's own.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Passwords for access from phones and apps: stored as scrypt hashes, with limited guesses."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

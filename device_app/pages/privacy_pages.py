@@ -1,7 +1,5 @@
 """Routes that show what left this device and what it could reveal."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, time, timedelta
 from typing import Annotated

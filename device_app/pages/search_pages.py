@@ -3,8 +3,6 @@
 Everything is answered on the device.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Routes of You and Settings: what may be sent, switches, hidden names, export and erase."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Request, UploadFile

@@ -4,8 +4,6 @@ Anyone who knows a story's id can compute its address, for example a publisher o
 compute its token.
 """
 
-from __future__ import annotations
-
 import hmac
 from urllib.parse import quote, urlencode
 

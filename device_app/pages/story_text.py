@@ -5,8 +5,6 @@ address that a browser loads by itself except pictures on this device; every oth
 when clicked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit

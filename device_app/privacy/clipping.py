@@ -1,7 +1,5 @@
 """Clips an update before noise is added; the bound is stored with the values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

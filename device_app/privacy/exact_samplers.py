@@ -5,8 +5,6 @@ for Differential Privacy" (NeurIPS 2020), algorithms 1 and 2. No floating-point 
 distributions hold to the last bit of the generator's output.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -3,8 +3,6 @@
 The paper calls it local_secure_aggregate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the server has to be trusted with all of the noise. The sampler is Canonne, Kama
 are analysed in Kairouz, Liu and Steinke 2021.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

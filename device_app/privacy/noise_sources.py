@@ -1,7 +1,5 @@
 """Where noise comes from, and the Laplace distribution drawn from it."""
 
-from __future__ import annotations
-
 import math
 import os
 from hashlib import sha256

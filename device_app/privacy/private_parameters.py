@@ -1,7 +1,5 @@
 """Removes private parameters from a training update, before any clipping or noise."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

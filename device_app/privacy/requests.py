@@ -3,8 +3,6 @@
 They are check-ins, polls of a sum, and requests for the texts of a whole list.
 """
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 

@@ -3,8 +3,6 @@
 Only this package can seal; only `uplink` sends.
 """
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass, field
 from hashlib import sha256
 from typing import Generic, Never, TypeVar

@@ -24,8 +24,6 @@ readers whose values change at the same times; *when* they change is not covered
 articles match a saved search.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 

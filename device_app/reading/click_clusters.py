@@ -3,8 +3,6 @@
 Uni-FedRec, "Interest Modeling".
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

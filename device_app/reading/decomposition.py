@@ -4,8 +4,6 @@ Uni-FedRec, "Privacy Protection". The basic interests are the prototypes of the 
 default) or the basis of its recall model (`RecallModel.decompose`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

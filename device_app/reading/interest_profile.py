@@ -3,8 +3,6 @@
 Names and mutes that the reader sets are stored together with the clicked articles they were set for.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Regular expressions are a subset without backreferences and lookaround, run as a
 Case is ignored. Texts and patterns are compared in the form that `folded` returns.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

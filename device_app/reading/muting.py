@@ -1,7 +1,5 @@
 """Applies the reader's mute rules to articles."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ The device has no text encoder, so a search is represented by its results on thi
 matches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 

@@ -3,8 +3,6 @@
 Only a fresh report may cost budget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta

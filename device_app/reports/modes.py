@@ -27,8 +27,6 @@ epsilon, which is at most `epsilon_per_report`, and is charged before it leaves.
 A label is what people read about a mode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

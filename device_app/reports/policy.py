@@ -1,7 +1,5 @@
 """Decides which report mode applies: from the reader's settings and what releases state, never from clicks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from device_app.privacy.accounting.limits import Ceilings

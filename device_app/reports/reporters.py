@@ -6,8 +6,6 @@ mean of the clicks, the topic read most, and the topics' shares.
 With scores on a release's basic interests: Uni-FedRec's reports as published, and with their privacy gaps closed.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 They come from its lists and from the pool's copy. Triggers maintain the table `article`, so nothing here writes to it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

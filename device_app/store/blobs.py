@@ -1,7 +1,5 @@
 """Immutable files named by their SHA-256; many devices of a fleet may share one folder."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The reader's clicks: stored before the article is shown, never sent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

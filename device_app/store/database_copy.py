@@ -4,8 +4,6 @@ There is at most one copy. It is written completely, checked, and marked inside 
 that no backend can provide again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Store what is the same for every device: default list, pulled shards, popularity."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Searches and stances of the export are first stored here, then moved into the second view's store (`MovedSearches`).
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from binascii import Error as NotBase64

@@ -1,7 +1,5 @@
 """Built feeds: the current one survives a restart, and earlier ones can be reopened."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

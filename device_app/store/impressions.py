@@ -5,8 +5,6 @@ follow the industry: an impression is served when its feed is made, and viewable
 second (Media Rating Council, Viewable Ad Impression Measurement Guidelines, 2014).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

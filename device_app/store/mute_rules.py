@@ -1,7 +1,5 @@
 """The reader's mute rules, and which articles they hide."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

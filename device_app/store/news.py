@@ -1,7 +1,5 @@
 """Articles on the device: cards, bodies and vectors, kept until pruned."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The reader's explicit feedback: liked, less of this, saved; followed and blocked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal

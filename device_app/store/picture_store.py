@@ -1,7 +1,5 @@
 """Publishers' pictures, the same on every device, and whether the reader wants to see them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

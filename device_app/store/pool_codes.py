@@ -3,8 +3,6 @@
 They are the same for every device. `PoolIndex` is a word search over the pool's cards, updated one day at a time.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Preferences are small: privacy switches, chosen sections, names of interests. Th
 ones and each view's own user tower.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Lock a profile's folder for one process, and detect whether it was used before."""
 
-from __future__ import annotations
-
 import os
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verified releases on the device, the key they are checked against, and their blobs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

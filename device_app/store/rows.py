@@ -5,8 +5,6 @@ the backend can provide again count as missing (`if_readable`); unreadable rows 
 file is damaged (`database_copy`).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

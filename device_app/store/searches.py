@@ -3,8 +3,6 @@
 The search uses substrings and SQLite's FTS5, and stores no query. Everything stays in this view's own store.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The release in use: its manifest, graphs and weights, all checked when it was installed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Every shard of the list is pulled in order, so that no request reveals which article is read.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime

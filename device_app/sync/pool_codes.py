@@ -1,7 +1,5 @@
 """Pulls the pool's codes by whole publishing days, so that no request reveals a click."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime

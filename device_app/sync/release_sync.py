@@ -5,8 +5,6 @@ and a trial run are checked before the release is installed in one step. `Materi
 rounds need.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 

@@ -4,8 +4,6 @@ A payload is in the outbox, and its cost in the ledger, before its first byte le
 most once, and a retry sends the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -6,8 +6,6 @@ lowest priority, and its result is used when the update is due. If it isn't read
 (`Computation.nothing`).
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import random

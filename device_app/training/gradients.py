@@ -1,7 +1,5 @@
 """Gradients of a model's parameters, by ONNX Runtime on the device, and a step along them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -4,8 +4,6 @@
 them out. Errors of the backend and refusals are outcomes; anything else is a fault of this device or of the release.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol

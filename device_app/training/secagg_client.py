@@ -4,8 +4,6 @@ No state is kept in memory between two steps. Each step restores the part, sends
 requests the stage's answer, and writes the next state to the disk before the next message leaves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace

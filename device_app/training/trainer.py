@@ -1,7 +1,5 @@
 """Take part in rounds: poll for one, check its terms, compute and send an update."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

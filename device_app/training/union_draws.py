@@ -5,8 +5,6 @@ of owners (EMNLP 2021, section 3.4). A device is counted as an owner of the arti
 must use the same samples; otherwise a row with three counted owners could belong to a single device.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 

@@ -3,8 +3,6 @@
 Most cards of an answer were parsed before, so `KnownCards` reuses them; `read_vectors` reads the vectors of candidates.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A transport that simulates faults of the network and of the device, for fleets and tests."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

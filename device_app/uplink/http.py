@@ -4,8 +4,6 @@ Every request is written to the byte log before its first byte leaves. Separate 
 requests of different purposes by their connection.
 """
 
-from __future__ import annotations
-
 import re
 import ssl
 import threading

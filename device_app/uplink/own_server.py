@@ -1,7 +1,5 @@
 """The client for the reader's own server on this machine, which reads the reader's feeds."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from pydantic import ValidationError

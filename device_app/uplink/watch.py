@@ -1,7 +1,5 @@
 """Notice within seconds that the backend is unreachable, using an open connection that carries no data."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Callable

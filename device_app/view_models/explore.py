@@ -4,8 +4,6 @@ Explore shows every section of the default list. The history shows the reader's 
 followed topics are shown with what is new in each and what they are used for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

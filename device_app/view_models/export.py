@@ -1,7 +1,5 @@
 """Exports everything this device stores, as one JSON document for its reader."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """View model of the latency page: the last requests as waterfalls, percentiles, a histogram."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

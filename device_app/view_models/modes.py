@@ -1,7 +1,5 @@
 """View models of the report modes: what each does, costs and gains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """View model of the status on every page: protection, budget, connection, release, alerts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal

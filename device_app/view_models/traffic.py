@@ -4,8 +4,6 @@ The summary covers all channels, for the sentence at the top of the privacy page
 device makes in the same way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime

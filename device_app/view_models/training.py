@@ -1,7 +1,5 @@
 """View model of the training page."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

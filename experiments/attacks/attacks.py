@@ -9,8 +9,6 @@ anything to its group's sum, so only the number of groups with one matters. Ever
 below, on articles that few open; the difference to the same row without the attack is forged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final

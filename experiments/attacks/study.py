@@ -5,8 +5,6 @@ protection, bounds, strategy, optimizer and gate are used; only messages and mas
 cohort, or of its groups, joined by a median.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta

@@ -4,8 +4,6 @@ It contains encoder, vectors and first release for a set of articles. It is name
 about a minute, so that later benches start at once.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 device swaps to the release. The reader is a process of its own.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -3,8 +3,6 @@
 It measures titles a second, and how well the vectors agree.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Runs live rounds of FedNewsRec with its news model, with local noise and in exact sums, while a reader reads."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -5,8 +5,6 @@ experiments.bench.feed LINK FILE`, which clicks and asks for a new page. Every l
 and the milliseconds of a new page after a click. It runs until it is killed.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import subprocess

@@ -5,8 +5,6 @@ write them, with autograd. models.layers writes out two backward passes and leav
 faster too; the plain layers here have the same values.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -3,8 +3,6 @@
 Live systems without HTTP: each system with groups beside the system with one model and the same protection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

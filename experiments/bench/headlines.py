@@ -1,7 +1,5 @@
 """100,000 real headlines as a pool: rows, vectors (computed once, in minutes), and interest vectors as from reports."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ They like articles as the fleet's readers do (device_app/fleet/simulated_interes
 clicks, candidates and later clicks evaluate every release, so that only the releases differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -3,8 +3,6 @@
 It measures recall@400 and search times with 6,000 and 100,000 articles.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

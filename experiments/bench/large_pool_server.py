@@ -1,7 +1,5 @@
 """Measures memory and times of a server with a large pool, in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -5,8 +5,6 @@ noise until there are enough; without the headlines, synthetic ones. The oracle 
 vectors, for a sample of requests.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

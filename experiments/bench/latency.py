@@ -7,8 +7,6 @@ reported before costs nothing and keeps its noise. With Uni-FedRec's scores: sto
 noise, request, recall, answer, ranking, feed.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import tempfile

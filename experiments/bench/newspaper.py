@@ -1,7 +1,5 @@
 """A whole Ownfeed for benches: the generated newspaper, prepared once, then server and device as real processes."""
 
-from __future__ import annotations
-
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ request was due, so that a stalled server is charged for everyone who waited. Th
 newspaper, in a process that may open 1,024 files; this process shares its cores.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

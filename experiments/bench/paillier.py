@@ -1,7 +1,5 @@
 """Compares the cost of FINDING-HE's encryption with the secure sum, for 1,000 parameters and 60 devices."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

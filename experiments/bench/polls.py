@@ -4,8 +4,6 @@ The server is `ownfeed serve` with the newspaper, configured as behind a proxy. 
 loop's thread, so other work matters little; what is made each time costs a thread besides.
 """
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import statistics

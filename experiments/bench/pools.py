@@ -1,7 +1,5 @@
 """The recall frontier by bytes and pool size, and what mode `auto` chooses on it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import product

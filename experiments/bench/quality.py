@@ -6,8 +6,6 @@ count.
 Releases are compared by the differences of the same readers, with intervals.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -6,8 +6,6 @@ lists that have to be made first.
 The server is the real application on a free port, with a pool of headlines and a release of placeholder graphs.
 """
 
-from __future__ import annotations
-
 import socket
 import tempfile
 import threading

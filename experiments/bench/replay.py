@@ -1,7 +1,5 @@
 """Federated rounds simulated on MIND: the lowest AUC of any release, for each system of the default ranker."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

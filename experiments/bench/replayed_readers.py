@@ -4,8 +4,6 @@ As in the fleet's replay (device_app/fleet/replay.py), samples are only clicks i
 list; popularity is 0, because nothing was counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol

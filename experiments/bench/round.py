@@ -1,7 +1,5 @@
 """Measures live rounds of 60 devices over HTTP, from opening to the last swap, with local noise and in secure sums."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

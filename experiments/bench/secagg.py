@@ -3,8 +3,6 @@
 The paper's sizes are 50 clients with 1,089,602 values and threshold 34.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

@@ -5,8 +5,6 @@ FOLDER PORT LENGTH`) sums plain vectors in its rounds and publishes nothing. Eve
 limits, routes, coordinator and database.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import statistics

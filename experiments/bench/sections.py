@@ -4,8 +4,6 @@ The sources' categories are coarser or finer than the taxonomy, so each is mappe
 category that fits no section (US news, videos, opinion) is left out. Nothing is trained on the data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ share their cores with this process, which sends the requests; on two cores, two
 table therefore also gives processor time per request, of the servers and of this process, at the first rate.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -6,8 +6,6 @@ read times, scrolls), tab-separated, without a header; lists are separated by sp
 lists that both weeks share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ and u.data (user, film, rating, time; tab-separated), in Latin-1. Users and film
 here they are rows from 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -8,8 +8,6 @@ This is the design study's recipe, reconstructed from its counts: 16,537 samples
   can't identify a positive.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ The file's name is the SHA-256 of the model's weights, the maximum number of wor
 leads to another file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -4,8 +4,6 @@ Train impressions have other days and readers than dev; nothing is trained, so b
 train decides, because dev is not representative.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ Each model has its builder, vectors and learning rate. Rates are Adam's, chosen 
 dev.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Uses the devices' own task and protection, the ring, and the server's decoder an
 one device of one count. Only the masks are left out: they cancel exactly in the sum.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

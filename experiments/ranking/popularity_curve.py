@@ -4,8 +4,6 @@ MIND's dev readers play the devices: they are drawn with replacement, and each c
 share of noise. Ranking is measured on all dev readers, each without its own contribution.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

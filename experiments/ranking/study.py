@@ -1,7 +1,5 @@
 """`ownfeed evaluate ranking`: the ranking study as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property

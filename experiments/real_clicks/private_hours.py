@@ -10,8 +10,6 @@ clicked in it (`protocol.concentrated.rho_of_sum`), and those of a day together 
 drawn from a seed, once for each sum, and is normal instead of the sum of the devices' discrete shares.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

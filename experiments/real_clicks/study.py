@@ -1,7 +1,5 @@
 """`ownfeed evaluate real-clicks`: federated learning, noise and private counts on EB-NeRD's clicks, as tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

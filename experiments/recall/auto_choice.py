@@ -3,8 +3,6 @@
 Mode `auto` chooses by them (`protocol/recall_frontier.py`). A test fails if they and the record differ.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

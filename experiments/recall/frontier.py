@@ -6,8 +6,6 @@ Each mode, the device's and the laboratory's own, is measured over its epsilons 
 recall`, on MIND.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ paper, decided before implementation: clusters are made of raw title vectors, an
 because lists without it find far less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ One mode is only here: a random direction biased towards the reader's (PrivUnit,
 rival of `code`. No device offers it: it does no better than `code`, and its guarantee is that of an ideal distribution.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

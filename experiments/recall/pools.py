@@ -4,8 +4,6 @@ Larger pools add real headlines that no reader clicked to MIND's articles. Each 
 article, so that the popular list has to compete as it would in a pool of that size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ A reader is the mean of the clicks. Trained by in-batch InfoNCE. A positive appe
 as it is popular, so the products learn what a reader adds to popularity, and log popularity is added afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

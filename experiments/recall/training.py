@@ -1,7 +1,5 @@
 """Trains Uni-FedRec's recall model by its unified score, centrally and in rounds without HTTP (section 3.5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Central training on all samples: the baseline of federated training."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from backend.federation.optimizers import Optimizer, Weights

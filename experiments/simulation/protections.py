@@ -4,8 +4,6 @@ Formal guarantees: none, since the noise can be drawn again from the seed. The f
 cryptographic source would cost.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rounds without HTTP: the live task, aggregation, strategy and optimizer with a simulated cohort."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

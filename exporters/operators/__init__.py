@@ -3,8 +3,6 @@
 An operator that is missing is an error.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Operators that compute: element by element (broadcasts are deferred), matrix products, and along an axis."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

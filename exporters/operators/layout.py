@@ -3,8 +3,6 @@
 Rows by number are embeddings, indices, gathers, and their gradients, which are scatters.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

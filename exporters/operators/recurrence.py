@@ -1,7 +1,5 @@
 """A GRU: ONNX's own operator without gradients, unrolled step by step with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Builders of DSSM towers and FL-MV-DSSM models, at the sizes of the paper's Table I."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

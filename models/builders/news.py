@@ -4,8 +4,6 @@ Parameter counts exclude word vectors; the papers use GloVe's 300 numbers a word
 argument, because each release has its own vocabulary.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from torch import nn

@@ -1,7 +1,5 @@
 """Builders of rankers and of self-attention from their sizes."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from models.layers.attention import AdditiveAttention, SelfAttention

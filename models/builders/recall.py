@@ -3,8 +3,6 @@
 PinnerSage has no parameters: see `models.recall.baselines.medoids`.
 """
 
-from __future__ import annotations
-
 from torch import nn
 
 from models.builders.rankers import self_attention

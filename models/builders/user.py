@@ -3,8 +3,6 @@
 Component builders take sizes; presets take D and return a model at the cosine start.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from models.builders.rankers import nrms_user, self_attention

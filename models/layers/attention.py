@@ -4,8 +4,6 @@ All of them ignore padding. Self-attention has no output projection, residual, n
 hand because the fused kernels have no backward pass that exports to ONNX.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

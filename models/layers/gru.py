@@ -1,7 +1,5 @@
 """A gated recurrent unit over masked rows that exports together with its gradients (FedNewsRec, section 3.1)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Computes row-wise maps only for the real rows of a batch, packed side by side without padding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

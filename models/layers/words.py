@@ -3,8 +3,6 @@
 Word id 0 is padding. The convolution is one linear map of shifted copies, because `nn.Conv1d` exports no backward pass.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

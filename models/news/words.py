@@ -9,8 +9,6 @@ which the papers don't have. Without it, vectors would be nonnegative (the views
 the vectors that the server publishes now, and recall needs unit vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

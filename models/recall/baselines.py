@@ -1,7 +1,5 @@
 """Baselines of recall: EBNR, HUITA, YoutubeNet, SASRec, Octopus and PinnerSage."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ reports; u a reader's unit vector; y the report, with probabilities P(y | k) [K,
 the basic interests; s the sharpness of lists.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import hardtanh

@@ -3,8 +3,6 @@
 The default ranker, `FeatureRanker`, adds features of a candidate besides its text.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

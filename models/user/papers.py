@@ -5,8 +5,6 @@ vector of the reader for the long term, a GRU over clicks for the short term.
 FedNewsRec: long-term interest, short-term interest, and attention over the two (section 3.1).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import ClassVar

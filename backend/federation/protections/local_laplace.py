@@ -1,7 +1,5 @@
 """Single updates under Laplace noise of each device (Uni-FedRec, section 3.5, eq. 8)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from backend.federation.bounded_mean import Shapes

@@ -1,7 +1,5 @@
 """The interface of protections on the server: they check, decode and account for updates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol

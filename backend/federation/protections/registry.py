@@ -5,8 +5,6 @@ the base class of masked updates (`secure_sum`), and the rules for single upload
 (`sum_bounds`).
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable

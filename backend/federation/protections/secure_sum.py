@@ -4,8 +4,6 @@
 4 and section 3.4).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Marks of articles, or holder counts, summed under masks (Efficient-FedRec, eq. 8)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ folder; only one of them at a time ends rounds. Rounds that change the same stat
 others run side by side.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Single updates are added up, a secure sum is opened. `RoundContextLoader` collects everything that a strategy may read.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A round that failed because of its members is opened again without those known t
 refused only if they have a network address.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Rounds with single updates under local noise: accept the updates and apply the round."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sqlalchemy.orm import Session

@@ -5,8 +5,6 @@ up to do so, a round also waits for enough devices. Rounds that change different
 by side. A follow-up, ordered by the end of another round, goes before the queue, since it continues that round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 

@@ -10,8 +10,6 @@ applied  the updates were aggregated and the round concluded; its release, if an
 failed   with a reason, for example too few updates at the deadline, or cancelled by the operator
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, cast

@@ -3,8 +3,6 @@
 They are kept in one row, so a restart changes nothing.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable

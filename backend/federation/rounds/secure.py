@@ -1,7 +1,5 @@
 """Rounds with a secure sum: receive and answer messages, close stages, apply the round."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -11,8 +11,6 @@ stored.
 How many devices wait for a round is estimated from their polls, since the server can't identify them.
 """
 
-from __future__ import annotations
-
 import hmac
 import math
 import re

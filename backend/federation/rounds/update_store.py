@@ -1,7 +1,5 @@
 """Store each accepted update as an object, and delete it when its round ends."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Sequence
 

@@ -5,8 +5,6 @@ one. Nobody reveals a key to settle it. But two honest members never conflict, s
 two is malicious. Complaints are counted by network address, since one machine may hold all places of an address.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

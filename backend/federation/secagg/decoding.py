@@ -4,8 +4,6 @@ Source: Gao 2003, "A new algorithm for decoding Reed-Solomon codes". A polynomia
 lowest first, without trailing zeros.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Receive the messages of members of secure sums and answer them, each in one transaction."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256

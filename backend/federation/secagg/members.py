@@ -1,7 +1,5 @@
 """A secure sum from a member's view: its number, its neighbours, and its answers."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from backend.federation.errors import SumMessageRefused, SumStageClosed, UnknownPseudonym

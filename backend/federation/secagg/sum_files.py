@@ -3,8 +3,6 @@
 The name of an object contains the SHA-256 of its content. The running sum stored last is also kept in memory.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

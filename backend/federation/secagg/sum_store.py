@@ -3,8 +3,6 @@
 A sum is rows in the database and one object for its running sum; each message changes both in one transaction.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Open a sum: reconstruct and check secrets, and derive the masks that remain on it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

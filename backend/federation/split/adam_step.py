@@ -11,8 +11,6 @@ DIR holds the job (`SplitStepJob` as order.json), the titles (titles.json), the 
 results are written there, too: vectors of the new encoder, the optimizer's new state, and last done.json.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

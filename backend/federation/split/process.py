@@ -1,7 +1,5 @@
 """Run `split.adam_step` as a process and read its results."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Count displays and clicks: a round that publishes no release and writes rows."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -28,8 +28,6 @@ updates must be in memory at once, where a sum needs one at a time. In a secure 
 groups of the cohort are joined instead (`joined_sums`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

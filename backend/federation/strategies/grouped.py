@@ -9,8 +9,6 @@ reader's vector is uploaded. Here a device determines its own group and writes i
 secure sum the server learns the groups' sums, and how many devices moved from which group to which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ every round, but replaces the release's codebook only every `adopt_every` rounds
 has to pay for one new report with it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

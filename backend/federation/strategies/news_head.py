@@ -6,8 +6,6 @@ product: as many numbers as the head has, whatever was read, in one round, witho
 (docs/decisions/013).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC

@@ -1,7 +1,5 @@
 """Turn a step of the news encoder into a release with vectors and optimizer states."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import tempfile

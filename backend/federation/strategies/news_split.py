@@ -7,8 +7,6 @@ equals that of end-to-end training on all samples in one place (docs/decisions/0
 The first step, `NewsUnion`, finds the articles in the cohort's samples (section 3.4, eq. 8).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ titles as rows of a table of word vectors, and the whole table; if the model rea
 likewise. A round makes the paper's step on both models, and the pool is embedded again (docs/decisions/014).
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

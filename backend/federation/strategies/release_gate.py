@@ -22,8 +22,6 @@ groups helps them. A vote in one sum is decided by a single malicious client how
 once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

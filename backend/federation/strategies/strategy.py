@@ -1,7 +1,5 @@
 """The server's half of a system: what a round asks for, and what it does with the sum."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field

@@ -8,8 +8,6 @@ To add one, add a module here, or a value in one, and list it below.
 - `COMPOSED`: all rounds that can be opened, by full name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from backend.federation.errors import RoundImpossible, UnknownSystem

@@ -11,8 +11,6 @@ Under `exact` a round opens the exact sum of the cohort, which no epsilon bounds
 allow exact sums. Both protections publish what distinguishes groups (`LearnedCodebook.apart`).
 """
 
-from __future__ import annotations
-
 from backend.federation.strategies.learned_codebook import LearnedCodebook
 from backend.federation.systems.composition import EXACT, SECURE, Form, System, SystemSpec
 from protocol.protections import SecureSum

@@ -7,8 +7,6 @@ exist follows from the parts; each of the others is refused with a reason (`Syst
 A `SystemSpec` is the complete description of a system as one immutable value, without flags or branches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal

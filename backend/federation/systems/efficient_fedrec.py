@@ -41,8 +41,6 @@ of the last 50 feeds with clicks, nothing is clipped (the fixed point of 64 bits
 1,000), and eqs. 5 and 7 step both models. A device's graph has no dropout. The paper's group is `--cohort 50`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

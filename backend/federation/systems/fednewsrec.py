@@ -18,8 +18,6 @@ Under `exact` there is no noise and devices are weighted by n_u inside a secure 
 reveals, and devices take part only if their readers allow exact sums.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.federation.optimizers import Sgd

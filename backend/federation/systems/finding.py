@@ -37,8 +37,6 @@ Learning rates are those of the small ranker, for the same reasons: without nois
 MIND .015 of AUC below the start, a rate of .01 at most .0014 (`ownfeed bench replay`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.federation.grouping import ITERATIONS, Layers, TimeAndLayer

@@ -6,8 +6,6 @@ trains the news model too, like `fednewsrec_whole`: title, category and subcateg
 model. Category ids are those of the release's vocabulary.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.federation.strategies.news_words import NewsWords

@@ -30,8 +30,6 @@ towers are in the release, and the gradient of both is clipped, noised and summe
 Fixed point: 12 fraction bits in a ring of 32; n C 2^12 < 2^31 for 1,000 devices at C = 100 and at 128.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.federation.optimizers import Adam, FedAdam

@@ -5,8 +5,6 @@ views of title, abstract, category and subcategory, 1,452,804 parameters with th
 the release's vocabulary.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.federation.strategies.news_words import NewsWords

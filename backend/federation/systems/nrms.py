@@ -3,8 +3,6 @@
 It has 248,977 parameters.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from backend.federation.systems.composition import System, ranker_forms

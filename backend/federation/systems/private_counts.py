@@ -25,8 +25,6 @@ tests and for a cohort that trusts its server with the exact sum: no epsilon bou
 device adds Laplace noise to every number. Its true cost is that of 16,384 coordinates; it is here for comparison.
 """
 
-from __future__ import annotations
-
 import math
 
 from backend.federation.strategies.counting import Counting

@@ -6,8 +6,6 @@ with 60 survivors, and 3.62 in a round that may be opened with 10: a daily budge
 `small_ranker` (4.33) and its gate. For each click 16 other articles are drawn as negatives.
 """
 
-from __future__ import annotations
-
 from backend.federation.strategies.joined_sums import MedianOfSums
 from backend.federation.strategies.release_gate import ReleaseGate, take_back_unscored
 from backend.federation.systems.composition import GateRound, SystemSpec

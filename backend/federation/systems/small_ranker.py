@@ -33,8 +33,6 @@ of sections and topics grow too large for other days; `ownfeed bench replay` mon
 Fixed point: 16 fraction bits in a ring of 32. n C n_u 2^16 < 2^31 for 1,000 devices at C = 1 and n_u = 32.
 """
 
-from __future__ import annotations
-
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems.composition import EXACT, LOCAL, NOISY_SUM, SECURE, Form, System, SystemSpec

@@ -17,8 +17,6 @@ The protection costs 20 a coordinate and 4.9 million for a whole recall update: 
 ledger and shows it, and the reader's settings decide whether it may be spent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

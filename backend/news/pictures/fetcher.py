@@ -6,8 +6,6 @@ A feed chooses the addresses of its pictures, and their servers choose redirects
 (`backend.news.public_addresses`), as for feeds. Requests carry no cookie and no referrer.
 """
 
-from __future__ import annotations
-
 import logging
 import queue
 import re

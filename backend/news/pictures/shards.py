@@ -5,8 +5,6 @@ the same. A shard holds consecutive pictures in the order in which they were mad
 last shard, and a removed one only its own.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """The database rows of pictures: which stories may have one, and each picture's state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

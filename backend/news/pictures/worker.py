@@ -5,8 +5,6 @@ what the operator allows. No request of a device waits for a picture or causes a
 and lock, so withdrawing pictures that may no longer be shown never waits for a download.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

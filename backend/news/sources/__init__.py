@@ -3,8 +3,6 @@
 A new one is a file here and a line in SOURCES, from which `ownfeed ingest` is generated.
 """
 
-from __future__ import annotations
-
 from backend.news.sources.files import JsonLinesSource, MindSource
 from backend.news.sources.newspaper import NewspaperSource
 from backend.news.sources.rss import RssSource

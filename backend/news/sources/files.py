@@ -6,8 +6,6 @@ MIND (Wu et al., "MIND: A Large-scale Dataset for News Recommendation", 2020): t
 subcategory, title, abstract, url, title entities, abstract entities.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The parsing process runs this file, which imports nothing of Ownfeed.
 """
 
-from __future__ import annotations
-
 import json
 from html import escape
 from typing import Any

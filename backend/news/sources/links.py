@@ -1,7 +1,5 @@
 """Makes an article's link absolute and removes tracking parameters."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote_plus, urljoin, urlsplit
 

@@ -1,7 +1,5 @@
 """The generated newspaper as a source: editions of `newsroom`, which knows nothing of the server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ Feeds give pictures as enclosures (RSS, Atom) and by Media RSS (`media:content`,
 in several sizes, along with videos.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit

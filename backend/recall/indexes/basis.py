@@ -8,8 +8,6 @@ similarity and popularity (`RANKINGS` of the service) are exact over the whole p
 Symbols: C channels, B basis size, D dimensions, S coordinates, n articles.
 """
 
-from __future__ import annotations
-
 import threading
 from typing import Self
 from weakref import WeakKeyDictionary

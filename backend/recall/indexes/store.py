@@ -4,8 +4,6 @@ The bytes are written first. After a crash in between there is no such index, an
 the database holds.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compose the ledger's charges, by sums of epsilons and, where known, by privacy loss distributions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

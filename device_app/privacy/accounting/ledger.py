@@ -3,8 +3,6 @@
 Every channel has a daily ceiling and may have a lifetime ceiling.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Charge a device that was restored from a copy for all it may have spent since."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 
 from device_app.errors import StoreBroken

@@ -1,7 +1,5 @@
 """One of K numbers by randomised response (docs/decisions/017), in the modes `interest`, the default, and `code`."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Subset selection of one topic (Ye and Barg 2018), for comparison; with epsilon 4 and 16 topics it equals `code`."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

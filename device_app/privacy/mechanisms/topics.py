@@ -1,7 +1,5 @@
 """A merged topic histogram with Laplace noise, for comparison; it needs epsilon 32 to match `code`."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 The charge is for the whole update.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The interface of protections on the device: they check, price and seal updates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol

@@ -5,8 +5,6 @@ noise and charges, with its formal guarantees: `local_laplace`, `secure_sum`, `u
 checks and their cost: `secure_sum.MaskedProtection`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@
 into a ball, weights it, encodes it in fixed point and adds noise if the protection has any.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar

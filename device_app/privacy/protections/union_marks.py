@@ -3,8 +3,6 @@
 It consists of marks, or of counts with a share of noise.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 

@@ -3,8 +3,6 @@
 Each of the server's answers changes its state, which determines the next message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from secrets import token_bytes
 from typing import TypeVar

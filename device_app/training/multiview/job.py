@@ -1,7 +1,5 @@
 """The job that a view's process receives, and its single answer."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The device's views for a round's task: their stores, processes and log of contributions."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Run a process for each view, which returns only a protected gradient."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

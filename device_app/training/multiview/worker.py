@@ -14,8 +14,6 @@ Not guaranteed: files opened before stay open, so lock down before opening a sto
 bug or the machine's administrator; time and memory used can be observed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

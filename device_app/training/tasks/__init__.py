@@ -1,8 +1,6 @@
 """The tasks that this program supports, by their name in a round's manifest. To add one, add a file here and a line
 below."""
 
-from __future__ import annotations
-
 from device_app.training.tasks.counting import count_task, one_click_of
 from device_app.training.tasks.evaluate import evaluate_task
 from device_app.training.tasks.full_gradient import full_gradient_task

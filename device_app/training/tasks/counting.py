@@ -1,7 +1,5 @@
 """A device's part in a private count: which articles its reader was shown, and which were clicked."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

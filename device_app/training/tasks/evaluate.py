@@ -1,7 +1,5 @@
 """Evaluates a release's ranker against its predecessor's on this device's held-out clicks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

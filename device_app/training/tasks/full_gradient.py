@@ -1,7 +1,5 @@
 """A ranker's gradient on one reader's clicks: a device's upload in FedSGD (FedNewsRec, eq. 2 as a mean)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A ranker's gradient for the model of the reader's group, in that group's block of the update (FINDING)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

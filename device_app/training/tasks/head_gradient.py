@@ -1,7 +1,5 @@
 """Efficient-FedRec with a frozen BERT: only the article model's head trains on the device."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

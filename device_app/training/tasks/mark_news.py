@@ -3,8 +3,6 @@
 Source: Efficient-FedRec, eq. 8. The paper's N_u are the articles in a user's behaviours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """A device's part in FL-MV-DSSM: the mean of its views' protected gradients of the item tower (Algorithm 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@
 row, and its move between groups.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

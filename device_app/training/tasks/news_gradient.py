@@ -6,8 +6,6 @@ union of articles is needed, and no row belongs to one reader alone. It is the g
 chain rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

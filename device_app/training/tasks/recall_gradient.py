@@ -1,7 +1,5 @@
 """The recall model's gradient on one reader's clicks (Uni-FedRec, "Loss Function" and section 3.5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

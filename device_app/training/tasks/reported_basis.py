@@ -4,8 +4,6 @@ Both tasks evaluate the list that the server would return for the reader's repor
 that randomised response may send. No report is sent for this, and only the clipped result leaves the device, in a sum.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Efficient-FedRec on a device: gradients of the user model and of article vectors (eq. 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

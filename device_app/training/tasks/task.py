@@ -1,7 +1,5 @@
 """The interface of a task: what a device computes in a round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -3,8 +3,6 @@
 NAML's and LSTUR's article models also read abstracts and categories.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ greatest validation AUC is compared on the test impressions. Figure 6 counts the
 clustering, in the trainings of the whole form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -14,8 +14,6 @@ any difference stops the run. So do the votes of some readers in the first step 
 and bytes of these rounds are the reported cost.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Rounds use the devices' own tasks and the systems' own protections, strategies a
 are left out. The results are those of a `SystemSpec` that an operator would run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

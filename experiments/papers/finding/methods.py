@@ -6,8 +6,6 @@ AUC equal to four digits the first was taken; for FINDING, where all are equal, 
 SGD has FINDING's groups and alpha, with its own rate; FINDING-HE has the values of FINDING by SGD.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ ranker with one user vector these scores are that vector. For candidate attentio
 the metric. A device can compute it with its ranker's graph alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

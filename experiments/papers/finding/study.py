@@ -1,7 +1,5 @@
 """`ownfeed evaluate finding`: compares FINDING with vanilla federated learning and other baselines."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

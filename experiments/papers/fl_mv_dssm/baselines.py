@@ -4,8 +4,6 @@ FCF follows Ammad-ud-din et al. 2019, FED-MVMF Flanagan et al. 2020. A device so
 sends gradients of the shared factors, and the server takes an Adam step on their sum.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@
 The central systems have no rounds; Table III has their values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property

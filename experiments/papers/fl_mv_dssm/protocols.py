@@ -1,7 +1,5 @@
 """Training and test splits: two warm protocols and three cold starts (FL-MV-DSSM, section V)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

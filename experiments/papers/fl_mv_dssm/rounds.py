@@ -7,8 +7,6 @@ is w - w_u, clipped and noised view by view, averaged over its views; the server
 and makes an Adam step. User towers go the same way, or stay on the device (SEMI).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`ownfeed evaluate fl-mv-dssm`: compares FL-MV-DSSM with its baselines, in tables beside the paper's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property

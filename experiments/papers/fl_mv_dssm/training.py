@@ -3,8 +3,6 @@
 The metrics are precision, recall, nDCG at 10 and AUC of ranked films, mean over users (FL-MV-DSSM, section V).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

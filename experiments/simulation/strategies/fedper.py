@@ -3,8 +3,6 @@
 The paper cuts between news encoder and user encoder. Our news vectors are frozen, so the cut goes through the ranker.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

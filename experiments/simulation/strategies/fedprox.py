@@ -3,8 +3,6 @@
 With one local step it is vanilla federated learning, as the proximal gradient is zero at w. mu = 0 is FedAvg.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

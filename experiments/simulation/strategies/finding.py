@@ -4,8 +4,6 @@ Rounds are numbered from 0 here and t = number + 1 in the formulas. Order in a r
 the paper; its code clusters before it trains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

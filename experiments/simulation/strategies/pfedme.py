@@ -4,8 +4,6 @@ theta = argmin f_u(theta) + (rho / 2) |theta - w_u|^2, by some steps; w_u <- w_u
 times; then the server steps along w - mean w_u: with `alike`, `Sgd(b)` is the paper's w <- (1 - b) w + b mean w_u.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

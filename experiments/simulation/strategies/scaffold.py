@@ -4,8 +4,6 @@ y <- y - rate (g(y) - c_u + c), S times; c_u+ = c_u - c + (w - y) / (S rate); c 
 published server is w += rate_g mean (y - w) over equally weighted readers: `alike`, and `Sgd(rate_g rate)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

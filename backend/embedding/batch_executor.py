@@ -50,19 +50,15 @@ class BatchTask(Protocol[Batch_contra, Result_co]):
     @property
     def key(self) -> str:
         """A content key: tasks with the same key give the same results."""
-        ...
 
     def portable(self) -> Self:
         """A copy that needs no files of this machine except installed ones."""
-        ...
 
     def open(self, threads: int) -> Callable[[Batch_contra], Result_co]:
         """Return the function that computes a batch, with this many threads."""
-        ...
 
     def check(self, batch: Batch_contra, result: object) -> None:
         """Check that a node's result has the form of this batch's result. Raises ResultRefused."""
-        ...
 
 
 class BatchExecutor(Protocol):
@@ -70,7 +66,6 @@ class BatchExecutor(Protocol):
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
         """Yield the result of each batch, in order. Raises ClusterUnavailable."""
-        ...
 
 
 class ResultRefused(ValueError):

@@ -154,11 +154,9 @@ class Embedder(Protocol):
 
     def encode(self, titles: Sequence[str], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
         """float32 [n, dimensions], rows of unit length; n = 0 gives an empty array."""
-        ...
 
     def encode_news(self, news: Sequence[NewsText], *, progress: ProgressCallback | None = None) -> NDArray[np.float32]:
         """See `encode`, with all fields of the articles that the encoder reads."""
-        ...
 
 
 class EncoderMissing(OwnfeedError):

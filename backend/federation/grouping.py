@@ -400,7 +400,6 @@ class Personalisation(Protocol):
 
         Rounds are counted from 1.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,6 @@ class TextEncoder(Protocol):
 
     def encode(self, titles: Sequence[str]) -> NDArray[np.float32]:
         """float32 [n, D], rows of unit length."""
-        ...
 
 
 def text_of(title: str, abstract: str) -> str:

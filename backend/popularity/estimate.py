@@ -345,11 +345,9 @@ class CountSource(Protocol):
 
     def version(self) -> int:
         """The last counted round."""
-        ...
 
     def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
         """Decayed sums, and which articles were counted."""
-        ...
 
 
 def lifts(counts: CountSource | None, numbers: NDArray[np.int64], topics: Sequence[str], now: datetime) -> Lifts:

@@ -39,11 +39,9 @@ class SearchedNews(Protocol):
 
     def search(self, queries: Vectors, k: int) -> list[list[int]]:
         """Return the k best rows for each vector, by inner product."""
-        ...
 
     def popular_near(self, queries: Vectors, k: int, *, sharpness: float) -> list[list[int]]:
         """Return the k best rows for each vector, by similarity and popularity."""
-        ...
 
 
 def aggregated(weights: Floats, prototypes: Vectors) -> Vectors:

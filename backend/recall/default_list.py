@@ -33,27 +33,22 @@ class ListedNews(Protocol):
     @property
     def ids(self) -> Sequence[str]:
         """[n]"""
-        ...
 
     @property
     def sections(self) -> Sequence[str]:
         """[n]"""
-        ...
 
     @property
     def stories(self) -> Sequence[str | None]:
         """[n]"""
-        ...
 
     @property
     def published_at(self) -> Moments:
         """[n]"""
-        ...
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """[n]"""
-        ...
 
 
 def default_order(news: ListedNews, now: datetime, limit: int, lifts: NDArray[np.float32] | None = None) -> list[int]:

@@ -82,7 +82,6 @@ class ScoreReading(Protocol):
 
     def given(self, noisy: Floats) -> Floats:
         """Map noisy scores [C, B] to the scores that are aggregated, [C, B]."""
-        ...
 
 
 class AsSent:

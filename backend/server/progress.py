@@ -19,7 +19,6 @@ class Steps(Protocol):
 
     def step(self, title: str) -> AbstractContextManager[Advance]:
         """Show `title` while the block runs; the block calls the yielded function as it progresses."""
-        ...
 
 
 class TerminalSteps:

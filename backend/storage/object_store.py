@@ -46,51 +46,42 @@ class ObjectStore(Protocol):
 
     def under(self, name: str) -> ObjectStore:
         """The store of all keys that begin with `name/`, with that prefix removed."""
-        ...
 
     def put(self, key: str, content: bytes | memoryview) -> None:
         """Store an object."""
-        ...
 
     def read(self, key: str) -> bytes:
         """The object's bytes."""
-        ...
 
     def read_into(self, key: str, buffer: memoryview) -> None:
         """Read the object's bytes into writable memory.
 
         Excess bytes are dropped, and missing ones leave it unchanged.
         """
-        ...
 
     def path(self, key: str) -> Path:
         """A local file with the object's bytes, for mapping or sending.
 
         Only for objects that never change.
         """
-        ...
 
     def forget_copy(self, key: str) -> bool:
         """Remove this machine's copy of an object, so that `path` downloads it again.
 
         False if there is none.
         """
-        ...
 
     def forget_copies(self, keep: Collection[str], *, older_than_sec: float) -> None:
         """Remove this machine's copies of all objects except those in `keep` and younger ones."""
-        ...
 
     def list(self, below: str = "") -> Iterator[StoredObject]:
         """All objects, and files that killed writers may have left, under names that no object has.
 
         below: only keys that begin with it and a slash.
         """
-        ...
 
     def delete(self, key: str) -> None:
         """Remove an object; does nothing if there is none."""
-        ...
 
 
 class LocalFolder:

@@ -33,7 +33,6 @@ class GradientFn(Protocol):
 
     def __call__(self, params: Params, batch: Batch) -> Gradients:
         """Return gradients of the batch's mean loss."""
-        ...
 
 
 def no_gradients(params: Params, batch: Batch) -> Gradients:

@@ -36,11 +36,9 @@ class RoundWork(Protocol):
 
     def poll_rounds(self) -> tuple[RoundStatus, ...]:
         """Return the running rounds, oldest first. Raises the backend's errors."""
-        ...
 
     def may_have_part(self, status: RoundStatus) -> bool:
         """Return whether this device has taken part in that round, or may have."""
-        ...
 
     def ask_for_place(self, message: CheckIn) -> RoundOffer | None:
         """Send the check-in and return the offer, or None without a place.
@@ -49,43 +47,36 @@ class RoundWork(Protocol):
 
         Raises the backend's errors, OfferRefused and RoundTakenOver.
         """
-        ...
 
     def check_offer(self, offer: RoundOffer) -> None:
         """Raise unless this device accepts the offer.
 
         The errors are NotEligible, ProtectionTooWeak and BudgetSpent.
         """
-        ...
 
     def join(self, offer: RoundOffer) -> None:
         """Draw when the update is due; for a secure sum, make and store keys.
 
         Raises what `check_wanted` raises.
         """
-        ...
 
     def check_wanted(self, task: str) -> None:
         """Raise NotEligible if the reader doesn't currently allow this task."""
-        ...
 
     def check_signer(self, signed: SignedOffer) -> object:
         """Raise OfferRefused unless the key that this device trusts now has signed the offer."""
-        ...
 
     def update(self, offer: RoundOffer) -> ComputedUpdate | None:
         """Return the update, or None before it is due.
 
         Raises what `check_offer` raises, since settings may have changed.
         """
-        ...
 
     def send(self, offer: RoundOffer, update: ComputedUpdate) -> UploadReceipt:
         """Clip the update, add noise, charge, store and send it.
 
         Raises NotEligible, ProtectionTooWeak, BudgetSpent, RoundTakenOver and the backend's errors.
         """
-        ...
 
 
 OutcomeState = Literal["idle", "declined", "waiting", "uploaded", "failed", "not needed"]

@@ -88,7 +88,6 @@ class SampleSource(Protocol):
 
         Each draw gives different samples.
         """
-        ...
 
 
 @runtime_checkable
@@ -99,7 +98,6 @@ class RowSource(Protocol):
         self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()
     ) -> RowSamples:
         """Return at most `limit` samples with K = `negatives`."""
-        ...
 
 
 class NoSamples:

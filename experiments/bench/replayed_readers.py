@@ -34,7 +34,6 @@ class Updates(Protocol):
 
     def update(self, params: Params, reader: int, round_number: int) -> Update:
         """One reader's update under these weights."""
-        ...
 
 
 def opened(

@@ -41,7 +41,6 @@ class ServerProtection(Protocol):
     @property
     def summed(self) -> bool:
         """Whether the server reads only secure sums of cohorts and no single uploads."""
-        ...
 
     @property
     def radius(self) -> float | None:
@@ -49,7 +48,6 @@ class ServerProtection(Protocol):
 
         None without such a ball.
         """
-        ...
 
     @property
     def delta(self) -> float | None:
@@ -57,50 +55,42 @@ class ServerProtection(Protocol):
 
         None for single uploads.
         """
-        ...
 
     def terms(self, round_id: RoundId, *, cohort: int, cohort_minimum: int, coordinates: int) -> SumTerms | None:
         """Return the terms of a round's secure sum, or None for single uploads.
 
         Raises RoundImpossible, naming field and limit.
         """
-        ...
 
     def upload_rules(self, shapes: Shapes) -> UploadRules:
         """Return what a single upload must look like.
 
         Raises ValueError for a protection without single uploads.
         """
-        ...
 
     def decode(self, shapes: Shapes, terms: SumTerms, total: RingVector, survivors: int) -> WeightedSum:
         """Return an opened sum as numbers.
 
         Raises UpdateRefused if the vector is not a sum of updates, and ValueError for a protection without sums.
         """
-        ...
 
     def check(self, sums: WeightedSum, survivors: int) -> None:
         """Raise UpdateRefused if the sum exceeds what honest devices and their noise can give.
 
         Raises ValueError for a protection without sums.
         """
-        ...
 
     def account(self, coordinates: int, survivors: int | None) -> UpdateCost:
         """Return the cost of an update with this many numbers.
 
         survivors: number of devices in the opened sum; None if none was opened.
         """
-        ...
 
     def noise_variance(self, devices: int) -> float:
         """Return the noise variance of one number of the sum over this many devices.
 
         Raises ValueError if the updates are not numbers to be added up.
         """
-        ...
 
     def describe(self, number: WriteNumber) -> str:
         """Describe for people, in a sentence or two, what a device does before sending."""
-        ...

@@ -49,7 +49,6 @@ class Centre(Protocol):
 
     def __call__(self, stack: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """Return the centre of a stack: [n, ...] -> [...]."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,6 @@ class FederatedSystem(Protocol):
     @property
     def name(self) -> str:
         """The name in rounds, on pages and on the command line."""
-        ...
 
     @property
     def model(self) -> str | None:
@@ -155,17 +154,14 @@ class FederatedSystem(Protocol):
 
         None if there is none or the plan names it.
         """
-        ...
 
     @property
     def protection(self) -> Protection:
         """What a device does to its update before sending it."""
-        ...
 
     @property
     def optimizer(self) -> MemoryOptimizer | None:
         """The server's optimizer, if there is one."""
-        ...
 
 
 class Strategy(Protocol):
@@ -176,7 +172,6 @@ class Strategy(Protocol):
 
         Raises RoundImpossible with the reason if there can't be a round now.
         """
-        ...
 
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
@@ -186,7 +181,6 @@ class Strategy(Protocol):
         Changes nothing itself, since it may be called again after a kill. An OwnfeedError fails the round with its
         message.
         """
-        ...
 
 
 class IfFailed(Protocol):
@@ -197,7 +191,6 @@ class IfFailed(Protocol):
 
         Changes nothing itself.
         """
-        ...
 
 
 @runtime_checkable
@@ -206,7 +199,6 @@ class ChecksReliability(Protocol):
 
     def why_not(self, system: FederatedSystem, engine: Engine, devices: int) -> str | None:
         """Return why a round with this many waiting devices would give no result, or None."""
-        ...
 
 
 @runtime_checkable
@@ -215,7 +207,6 @@ class ChecksCohort(Protocol):
 
     def check_cohort(self, system: FederatedSystem, cohort: int) -> None:
         """Raise RoundImpossible with the number of devices that would be enough."""
-        ...
 
 
 @runtime_checkable
@@ -224,4 +215,3 @@ class TrainsBesides(Protocol):
 
     def numbers_besides(self, data_dir: Path) -> int | None:
         """Return how many numbers more, on a server with this folder; None if that isn't known yet."""
-        ...

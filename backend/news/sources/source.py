@@ -61,16 +61,13 @@ class NewsSource(Protocol):
     @property
     def title(self) -> str:
         """The name that the pool records as the source of its articles, at most 200 characters."""
-        ...
 
     @property
     def feed(self) -> FeedLocation | None:
         """Its feed, or None if the source doesn't change after being read."""
-        ...
 
     def read(self, now: datetime) -> Iterator[NewsItem | Rejection]:
         """Its articles as of `now`; a row that can't be read becomes a Rejection.
 
         Raises SourceError, at once or during iteration, if the source as a whole can't be read.
         """
-        ...

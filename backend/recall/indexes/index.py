@@ -28,11 +28,9 @@ class VectorRows(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """[n, D]"""
-        ...
 
     def __getitem__(self, rows: Any, /) -> Any:
         """The rows of a slice, or of an array of row numbers."""
-        ...
 
 
 class VectorIndex(Protocol):
@@ -44,61 +42,49 @@ class VectorIndex(Protocol):
     @property
     def name(self) -> str:
         """Its name in `selection.INDEXES`: 'exact', 'ivf' or 'fastscan'."""
-        ...
 
     @property
     def kind(self) -> str:
         """Description for the log and the console, such as 'exact' or 'IVF1024,SQ8 nprobe 64'."""
-        ...
 
     @property
     def exact(self) -> bool:
         """Whether results are the true nearest neighbours, so that recall need not be checked."""
-        ...
 
     def __len__(self) -> int: ...
 
     def search(self, queries: Vectors, k: int) -> tuple[Vectors, Keys]:
         """The k nearest of each query [c, D]: scores [c, k], best first, and keys [c, k], padded with NO_KEY."""
-        ...
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
         """Add vectors under new keys."""
-        ...
 
     def remove(self, keys: Keys) -> int:
         """Remove keys; returns how many were present."""
-        ...
 
     def copy(self) -> Self:
         """An independent index with the same content."""
-        ...
 
     @property
     def factory(self) -> str:
         """FAISS's index factory string without its tuning, or 'exact'."""
-        ...
 
     @property
     def efforts(self) -> tuple[int, ...]:
         """The values of `effort` worth trying, ascending; a single one if there is nothing to tune."""
-        ...
 
     @property
     def effort(self) -> int:
         """How much of the index a search covers (nprobe of IVF, k_factor of FastScan's reranking)."""
-        ...
 
     @effort.setter
     def effort(self, effort: int) -> None: ...
 
     def suits(self, count: int) -> bool:
         """Whether its structure still fits a pool of this size."""
-        ...
 
     def dump(self) -> bytes:
         """The index as bytes; `backend.recall.indexes.store` stores them."""
-        ...
 
 
 QUERIES_AT_ONCE = 16

@@ -46,7 +46,6 @@ class DeviceProtection(Protocol):
 
     def check(self, privacy: PrivacySettings) -> None:
         """Raise ProtectionTooWeak for a protection below what the reader accepts."""
-        ...
 
     def price(
         self,
@@ -61,14 +60,12 @@ class DeviceProtection(Protocol):
         Raises ProtectionTooWeak or BudgetSpent. alone: what noisy sums have cost so far if every other device was fake.
         one_click: how far one click moves the update. The errors mean that the reader doesn't accept the terms.
         """
-        ...
 
     def check_again(self, manifest: RoundManifest, privacy: PrivacySettings) -> None:
         """Check again whether the settings allow an update that is paid for but not completely sent.
 
         Raises ProtectionTooWeak.
         """
-        ...
 
     def seal(
         self, update: ComputedUpdate, manifest: RoundManifest, *, ledger: Ledger, noise: NoiseSource
@@ -77,7 +74,6 @@ class DeviceProtection(Protocol):
 
         Raises BudgetSpent, and ValueError if it has no single uploads.
         """
-        ...
 
     def contribute(
         self, update: ComputedUpdate, manifest: RoundManifest, *, noise: NoiseSource, delta: float
@@ -86,4 +82,3 @@ class DeviceProtection(Protocol):
 
         Raises ValueError if it has no secure sum.
         """
-        ...

@@ -72,7 +72,6 @@ class ViewProcesses(Protocol):
 
     def why_not(self) -> str | None:
         """Return why views can't be kept apart here, in a sentence; None if they can."""
-        ...
 
     def gradient(self, job: ViewJob) -> Mapping[str, NDArray[np.float64]] | None:
         """Return the view's clipped, noisy gradient of the shared parameters.
@@ -80,7 +79,6 @@ class ViewProcesses(Protocol):
         It is named `g.<parameter>`; each view adds its own noise. None if the view has nothing to learn from. Raises
         ViewFailed.
         """
-        ...
 
 
 class ViewFailed(RuntimeError):

@@ -30,19 +30,16 @@ class PublicNews(Protocol):
     @property
     def parameters(self) -> Params:
         """The trained parameters, by torch name."""
-        ...
 
     @property
     def row_of(self) -> Mapping[str, int]:
         """The row of each article's inputs, by article id."""
-        ...
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
         """Return `g.<parameter>`, and `g.slopes` [n, D], which are the vectors themselves, for at least one article.
 
         slopes: gradients of the articles' vectors [n, D].
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,6 @@ class LocalTask(Protocol):
         """Return the shape of every tensor of an update.
 
         The cost depends on their coordinates, so this program defines them, not the server."""
-        ...
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
         """Return the update of one reader.
@@ -82,7 +81,6 @@ class LocalTask(Protocol):
         params and grad are those of the round's model; params are empty if it has none. A task that needs no samples or
         no gradients ignores them.
         """
-        ...
 
 
 def zeros(given: TaskInputs) -> Update:

@@ -61,24 +61,19 @@ class Population(Protocol):
     @property
     def readers(self) -> int:
         """The number of readers who can train."""
-        ...
 
     def source(self, reader: int) -> SampleSource:
         """Return a training reader's samples."""
-        ...
 
     def clicks(self, reader: int) -> Vectors:
         """Return a training reader's clicks [H, D], oldest first."""
-        ...
 
     @property
     def judging(self) -> Sequence[Vectors]:
         """Return the clicks [H, D] of each of the m evaluation readers."""
-        ...
 
     def aucs(self, choice: ModelChoice) -> Floats:
         """Return the AUC [m] of each evaluation reader by its own model."""
-        ...
 
 
 @dataclass(frozen=True)

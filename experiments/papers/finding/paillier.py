@@ -152,7 +152,6 @@ class Hides(Protocol):
 
     def encrypt(self, message: int) -> Any:
         """Return a fresh ciphertext."""
-        ...
 
 
 class Adds(Protocol):
@@ -160,15 +159,12 @@ class Adds(Protocol):
 
     def add(self, first: Any, second: Any) -> Any:
         """Return a ciphertext of the sum of both messages."""
-        ...
 
     def times(self, cipher: Any, factor: int) -> Any:
         """Return a ciphertext of the message times factor, an integer of either sign."""
-        ...
 
     def nothing(self) -> Any:
         """A ciphertext of 0, as the start of a sum."""
-        ...
 
 
 class Opens(Hides, Protocol):
@@ -177,11 +173,9 @@ class Opens(Hides, Protocol):
     @property
     def public(self) -> Adds:
         """The half of the key that the server computes with."""
-        ...
 
     def decrypt(self, cipher: Any) -> int:
         """Return the message of a ciphertext."""
-        ...
 
 
 class CapacityExceeded(ValueError):

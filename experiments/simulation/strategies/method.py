@@ -46,15 +46,12 @@ class Method(Protocol):
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
         """Run one round, numbered from 0, with these readers; return their mean loss before the step."""
-        ...
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
         """The models of readers who took part in training."""
-        ...
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
         """The models of readers who took no part, chosen by their clicks alone."""
-        ...
 
 
 class GradientReaders(Protocol):
@@ -62,7 +59,6 @@ class GradientReaders(Protocol):
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
         """Return a reader's mean gradient and n_u; each step of a round draws fresh samples."""
-        ...
 
 
 @dataclass(frozen=True)

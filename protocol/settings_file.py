@@ -20,9 +20,15 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
 CONFIG_FILE = "ownfeed.toml"
@@ -66,14 +72,13 @@ class FileSettings(BaseSettings):
     table: its name. refusal: creates the error for unreadable settings.
     """
 
+    model_config = SettingsConfigDict(use_attribute_docstrings=True)
     table: ClassVar[str]
 
-    as_published: Literal["uni_fedrec"] | None = Field(
-        default=None,
-        description="Run a paper's system as published, with its own parameters and the privacy cost that they really "
-        "have: the settings named in protocol/as_published.toml take the values given there, unless they "
-        "are set explicitly. Backend and devices both need it.",
-    )
+    as_published: Literal["uni_fedrec"] | None = None
+    """Run a paper's system as published, with its own parameters and the privacy cost that they really have: the
+    settings named in protocol/as_published.toml take the values given there, unless they are set explicitly. Backend
+    and devices both need it."""
 
     def __init__(self, **values: Any) -> None:
         try:

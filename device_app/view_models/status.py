@@ -6,7 +6,6 @@ from typing import Literal
 
 from device_app.alerts import LoopAlert, LoopAlerts
 from device_app.errors import ReleaseForked, ReleaseRefused
-from device_app.feed.item import FeedMode
 from device_app.feed.serving import Serving
 from device_app.privacy.accounting.ledger import ROUNDING, Ledger
 from device_app.reports.policy import ReportPolicy
@@ -29,9 +28,9 @@ class StatusView:
 
     shield: green with budget for another report (or with reports off), weak if its cost is too high to protect the
     reader, amber without budget, red if a release was refused. It covers reports only; training says whether this
-    device takes part in rounds. release is the one in use, feed_release the one that made the last feed. online is None
-    until a sync has succeeded or found the server unreachable. own_feeds: the server is this reader's own.
-    as_published: the paper whose system this device was started to run, by its name in the settings.
+    device takes part in rounds. release is the one in use. online is None until a sync has succeeded or found the
+    server unreachable. own_feeds: the server is this reader's own. as_published: the paper whose system this device was
+    started to run, by its name in the settings.
     """
 
     profile: str
@@ -41,12 +40,8 @@ class StatusView:
     spent_today: float
     per_day: float
     release: str | None
-    feed_mode: FeedMode | None
     feed_made_at: datetime | None
-    feed_release: str | None
-    feed_ms: float | None
     online: bool | None
-    last_sync_at: datetime | None
     clicks: int
     chosen_sections: tuple[str, ...] | None
     training: bool
@@ -83,12 +78,8 @@ def status_view(
         spent_today=ledger.spent_today("reports"),
         per_day=ledger.per_day("reports"),
         release=models.release if models else kept_default_list.release if kept_default_list else None,
-        feed_mode=last.mode if last else None,
         feed_made_at=last.made_at if last else None,
-        feed_release=last.release if last else None,
-        feed_ms=last.total_device_ms if last else None,
         online=False if lost or syncing.online is False else serving.online() and syncing.online,
-        last_sync_at=syncing.last_at,
         clicks=stores.clicks.count(),
         chosen_sections=None if chosen is None else tuple(chosen),
         training=policy.own.training,

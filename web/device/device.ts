@@ -479,7 +479,6 @@ export class Device {
       mode: settings.mode,
       ...shieldOf(policy, ledger, this.priceOfReport(), this.refused()),
       feed_made_at: last?.made_at ?? null,
-      feed_ms: last && Object.values(last.device_ms).reduce((sum, ms) => sum + ms, 0),
       online: silent ? false : serving.online() && syncing.online,
       clicks: stores.clicks.count(),
       chosen_sections: stores.preferences.get(CHOSEN_SECTIONS) as string[] | null,

@@ -105,7 +105,6 @@ def scores(engine: Engine, gates: Collection[str], limit: int = KEPT) -> list[Sc
     return found
 
 
-POWER = 0.8
 VOTES, DEVICES = "votes", "devices"
 """Keys in the facts of a vote that doubts a release: its groups' sums, which the second vote is joined with, and their
 devices.
@@ -126,15 +125,13 @@ class Verdict:
     """The result of a cohort's scores of a release on held-out clicks.
 
     gain: mean AUC less its predecessor's. error: its standard error, including noise. auc: with the new weights, for
-    information. found_from: a fall of this size would be found with a probability of 80 %. doubted: a second vote
-    decides.
+    information. doubted: a second vote decides.
     """
 
     gain: float
     error: float
     auc: float
     devices: int
-    found_from: float
     falls: bool
     doubted: bool = False
 
@@ -165,7 +162,6 @@ def judge(
         error=GAIN_LIMIT * error,
         auc=(_within(float(sums[LEVEL][0]) / devices / DETAIL_WEIGHT, 1.0) + 1) / 2,
         devices=devices,
-        found_from=max(tolerance, GAIN_LIMIT * error * z) + GAIN_LIMIT * error * NormalDist().inv_cdf(POWER),
         falls=GAIN_LIMIT * gain < -max(tolerance, z * GAIN_LIMIT * error) and _seen_by_groups(gains, tolerance),
     )
 

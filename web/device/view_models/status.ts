@@ -25,7 +25,6 @@ export interface StatusView {
   readonly shield: ReportStatus;
   readonly shield_words: string;
   readonly feed_made_at: Moment | null;
-  readonly feed_ms: number | null;
   readonly online: boolean | null;
   readonly clicks: number;
   readonly chosen_sections: readonly string[] | null;

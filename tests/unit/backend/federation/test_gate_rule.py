@@ -54,7 +54,6 @@ def test_decline_within_the_noise_does_not_fail() -> None:
     loud = judge(sums_of(gains), 100, 20.0, tolerance=0.003, confidence=0.95)
 
     assert (quiet.falls, loud.falls) == (True, False)
-    assert loud.found_from > 0.01
 
 
 def test_share_of_good_releases_rolled_back_is_within_the_stated_error_rate() -> None:

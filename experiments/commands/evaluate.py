@@ -7,27 +7,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from experiments.commands.studies import (
-    DATA,
-    AsJson,
-    Data,
-    Figures,
-    KeptOption,
-    Recorded,
-    Smoke,
-    Trainings,
-    evaluate,
-    only_figures,
-)
+from experiments.commands.studies import DATA, AnyStudy, Data, Figures, Smoke, only_figures, study_command
 
 Engine = Literal["here", "ray"]
 
 evaluate_app = typer.Typer(help="Compare models on research data.", no_args_is_help=True)
 
 
-@evaluate_app.command("ranking")
-def evaluate_ranking(
-    context: typer.Context,
+@study_command(evaluate_app, "ranking", "out")
+def ranking(
     data: Data = DATA,
     models: Annotated[
         list[str] | None,
@@ -39,211 +27,153 @@ def evaluate_ranking(
     processes: Annotated[int, typer.Option(min=1, help="Processes that simulate devices.")] = 1,
     engine: Annotated[Engine, typer.Option(help="Simulate devices here or on a Ray cluster.")] = "here",
     cluster: Annotated[str | None, typer.Option(help="host:port of a Ray cluster; without it one starts.")] = None,
-    out: KeptOption = None,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Compare rankers on MIND's dev impressions: untrained, and trained centrally and federated."""
     from experiments.ranking.study import RankingStudy, chosen_models
     from experiments.ranking.training import RankingSettings
 
-    def study() -> RankingStudy:
-        sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes, engine=engine, cluster=cluster)
-        return RankingStudy(data, chosen_models(models or []), sizes, seeds)
-
-    evaluate(context, study, as_json=as_json, record=record, out=out)
+    sizes = RankingSettings(steps=steps, rounds=rounds, processes=processes, engine=engine, cluster=cluster)
+    return RankingStudy(data, chosen_models(models or []), sizes, seeds)
 
 
-@evaluate_app.command("popularity")
-def evaluate_popularity(
-    context: typer.Context,
+@study_command(evaluate_app, "popularity", "processes")
+def popularity(
     data: Data = DATA,
     draws: Annotated[int, typer.Option(min=1, max=100, help="Draws of the noise.")] = 3,
-    processes: Trainings = 1,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Measure how much private counts improve ranking on MIND, by noise and by number of devices."""
     from experiments.ranking.popularity_curve import PopularityStudy
 
-    evaluate(context, lambda: PopularityStudy(data, draws), as_json=as_json, record=record, processes=processes)
+    return PopularityStudy(data, draws)
 
 
-@evaluate_app.command("real-clicks")
-def evaluate_real_clicks(
-    context: typer.Context,
+@study_command(evaluate_app, "real-clicks", "processes", "out")
+def real_clicks(
     data: Data = DATA,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each case, with different seeds.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 60,
     cohort: Annotated[int, typer.Option(min=1, help="Readers a round.")] = 60,
     smoke: Annotated[bool, typer.Option("--smoke", help="Three small rounds on part of the data, as a test.")] = False,
-    processes: Trainings = 1,
-    out: KeptOption = None,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Train a small ranker on EB-NeRD's clicks: centrally, in rounds, with noise, and with private hourly counts."""
     from experiments.real_clicks.study import SMOKE, RealClicksSizes, RealClicksStudy
 
     sizes = SMOKE if smoke else RealClicksSizes(rounds, cohort, seeds)
-    study = RealClicksStudy(data, sizes)
-    evaluate(context, lambda: study, as_json=as_json, record=record, out=out, processes=processes)
+    return RealClicksStudy(data, sizes)
 
 
-@evaluate_app.command("sections")
-def evaluate_sections(
-    context: typer.Context,
+@study_command(evaluate_app, "sections")
+def sections(
     data: Data = DATA,
     seed: Annotated[int, typer.Option(help="Seed for drawing headlines.")] = 12,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Compare sections assigned by vectors with the categories of 2,000 headlines and of MIND."""
     from experiments.bench.sections import SectionStudy
 
-    evaluate(context, lambda: SectionStudy(data, seed), as_json=as_json, record=record)
+    return SectionStudy(data, seed)
 
 
-@evaluate_app.command("uni-fedrec")
-def evaluate_uni_fedrec(
-    context: typer.Context,
+@study_command(evaluate_app, "uni-fedrec", "processes", "out")
+def uni_fedrec(
     data: Data = DATA,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings with different seeds.")] = 3,
     smoke: Annotated[bool, typer.Option(help="One training of three rounds, in less than a minute.")] = False,
-    processes: Trainings = 1,
-    out: KeptOption = None,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Reproduce Uni-FedRec's tables and figures about recall: who finds what, and what a report reveals."""
     from experiments.papers.uni_fedrec.study import UniFedRecStudy
 
-    def study() -> UniFedRecStudy:
-        return UniFedRecStudy(data, seeds, smoke)
-
-    evaluate(context, study, as_json=as_json, record=record, out=out, processes=processes)
+    return UniFedRecStudy(data, seeds, smoke)
 
 
-@evaluate_app.command("efficient-fedrec")
-def evaluate_efficient_fedrec(
-    context: typer.Context,
+@study_command(evaluate_app, "efficient-fedrec", "out")
+def efficient_fedrec(
     data: Data = DATA,
     groups: Annotated[int, typer.Option(min=1, help="Random groups of each size.")] = 200,
-    out: KeptOption = None,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Reproduce how many news a group of Efficient-FedRec's readers asks for together, by its size."""
     from experiments.papers.efficient_fedrec.study import UnionStudy
 
-    evaluate(context, lambda: UnionStudy(data, groups), as_json=as_json, record=record, out=out)
+    return UnionStudy(data, groups)
 
 
-@evaluate_app.command("fednewsrec")
-def evaluate_fednewsrec(
-    context: typer.Context,
+@study_command(evaluate_app, "fednewsrec", "processes", "out")
+def fednewsrec(
     data: Data = DATA,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each point, with different seeds.")] = 2,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 40,
     smoke: Smoke = False,
-    processes: Trainings = 1,
-    out: KeptOption = None,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Reproduce FedNewsRec's figures: number of users, noise, convergence, and the parts of the user model."""
     from experiments.papers.fednewsrec.study import SMOKE, FedNewsRecSizes, FedNewsRecStudy
 
     sizes = SMOKE if smoke else FedNewsRecSizes(rounds, seeds)
-    evaluate(
-        context, lambda: FedNewsRecStudy(data, sizes), as_json=as_json, record=record, out=out, processes=processes
-    )
+    return FedNewsRecStudy(data, sizes)
 
 
-@evaluate_app.command("reports")
-def evaluate_reports(
-    context: typer.Context,
+@study_command(evaluate_app, "reports")
+def reports(
     data: Data = DATA,
     smoke: Annotated[bool, typer.Option(help="The smaller pool at one epsilon only, in about a minute.")] = False,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Compare report mechanisms by epsilon in two pools of real articles, beside lists that need no report."""
     from experiments.recall.report_worth import ReportStudy
 
-    evaluate(context, lambda: ReportStudy(data, smoke), as_json=as_json, record=record)
+    return ReportStudy(data, smoke)
 
 
-@evaluate_app.command("recall")
-def evaluate_recall(
-    context: typer.Context,
+@study_command(evaluate_app, "recall")
+def recall(
     data: Data = DATA,
     steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 150,
     rounds: Annotated[int, typer.Option(min=1, help="Federated trainings: rounds.")] = 60,
     cohort: Annotated[int, typer.Option(min=1, help="Readers a round.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed for batches, cohorts and negatives.")] = 0,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Evaluate Uni-FedRec's recall model before and after training, with and without noise."""
     from experiments.recall.evaluate import RecallStudy
     from experiments.recall.training import RecallSizes
 
     sizes = RecallSizes(steps, rounds, cohort)
-    evaluate(context, lambda: RecallStudy(data, sizes, seed), as_json=as_json, record=record)
+    return RecallStudy(data, sizes, seed)
 
 
-@evaluate_app.command("poisoning")
-def evaluate_poisoning(
-    context: typer.Context,
+@study_command(evaluate_app, "poisoning", "processes", "out")
+def poisoning(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds, each with a vote of the release gate.")] = 10,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Populations of readers.")] = 3,
-    processes: Trainings = 1,
-    out: KeptOption = None,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Measure what malicious clients among sixty devices cost the default ranker, by attack and kind of sum."""
     from experiments.attacks.study import PoisoningSizes, PoisoningStudy
 
     sizes = PoisoningSizes(rounds=rounds, seeds=seeds)
-    evaluate(context, lambda: PoisoningStudy(sizes), as_json=as_json, record=record, out=out, processes=processes)
+    return PoisoningStudy(sizes)
 
 
-@evaluate_app.command("codebook")
-def evaluate_codebook(
-    context: typer.Context,
+@study_command(evaluate_app, "codebook", "processes")
+def codebook(
     data: Data = DATA,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each system, with different seeds.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each.")] = 30,
-    processes: Trainings = 1,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Compare report codebooks learned in rounds, exact or with noise, with the topics of the pool."""
     from experiments.recall.codebook_rounds import CodebookStudy
 
-    evaluate(context, lambda: CodebookStudy(data, seeds, rounds), as_json=as_json, record=record, processes=processes)
+    return CodebookStudy(data, seeds, rounds)
 
 
-@evaluate_app.command("basis")
-def evaluate_basis(
-    context: typer.Context,
+@study_command(evaluate_app, "basis", "processes")
+def basis(
     data: Data = DATA,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each system, with different seeds.")] = 3,
-    processes: Trainings = 1,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Compare a basis for reports, trained in rounds and published by votes, with topics and k-means."""
     from experiments.recall.basis_rounds import BasisStudy
 
-    evaluate(context, lambda: BasisStudy(data, seeds), as_json=as_json, record=record, processes=processes)
+    return BasisStudy(data, seeds)
 
 
-@evaluate_app.command("finding")
-def evaluate_finding(
-    context: typer.Context,
+@study_command(evaluate_app, "finding", "processes", "out")
+def finding(
     data: Data = DATA,
     models: Annotated[
         list[str] | None, typer.Option("--model", help="The ranker, small (default) or nrms; may be repeated.")
@@ -259,31 +189,22 @@ def evaluate_finding(
     ] = False,
     figures: Figures = False,
     smoke: Smoke = False,
-    processes: Trainings = 1,
-    out: KeptOption = None,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Compare FINDING's group models with vanilla federated learning and other baselines."""
     from experiments.papers.finding.figures import SMOKE, SMOKE_FORMS, FindingFigures
-    from experiments.papers.finding.study import FindingComparison, FindingStudy, FindingTuning, methods_by_base
+    from experiments.papers.finding.study import FindingComparison, FindingTuning, methods_by_base
     from experiments.papers.finding.training import FindingSizes
 
-    def study() -> FindingStudy:
-        named = methods_by_base(models or ["small"], methods or [])
-        if only_figures(figures, smoke):
-            if smoke:
-                return FindingFigures(data, {}, SMOKE, 1, SMOKE_FORMS)
-            return FindingFigures(data, {}, FindingSizes(rounds, cohort), seeds)
-        sizes = FindingSizes(rounds=rounds, cohort=cohort)
-        return FindingTuning(data, named, sizes) if tune else FindingComparison(data, named, sizes, seeds)
-
-    evaluate(context, study, as_json=as_json, record=record, out=out, processes=processes)
+    named, sizes = methods_by_base(models or ["small"], methods or []), FindingSizes(rounds, cohort)
+    if only_figures(figures, smoke):
+        if smoke:
+            return FindingFigures(data, {}, SMOKE, 1, SMOKE_FORMS)
+        return FindingFigures(data, {}, sizes, seeds)
+    return FindingTuning(data, named, sizes) if tune else FindingComparison(data, named, sizes, seeds)
 
 
-@evaluate_app.command("fl-mv-dssm")
-def evaluate_fl_mv_dssm(
-    context: typer.Context,
+@study_command(evaluate_app, "fl-mv-dssm", "processes", "out")
+def fl_mv_dssm(
     data: Data = DATA,
     systems: Annotated[
         list[str] | None,
@@ -297,11 +218,7 @@ def evaluate_fl_mv_dssm(
     gamma: Annotated[float | None, typer.Option(help="Sharpness of the softmax.")] = None,
     negatives: Annotated[int | None, typer.Option(help="Unseen films in each pass.")] = None,
     server_rate: Annotated[float | None, typer.Option(help="Peak learning rate of the server's Adam.")] = None,
-    processes: Trainings = 1,
-    out: KeptOption = None,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
+) -> AnyStudy:
     """Compare FL-MV-DSSM with its baselines and the paper's figures on MovieLens-100K, warm and cold."""
     from experiments.papers.fl_mv_dssm.figures import MovieLensFigure
     from experiments.papers.fl_mv_dssm.rounds import Choices
@@ -312,18 +229,8 @@ def evaluate_fl_mv_dssm(
     choices = Choices(rounds, **{name: value for name, value in given.items() if value is not None})
     sizes = MovieLensSettings(rounds, validate)
 
-    def study() -> MovieLensFigure | MovieLensStudy:
-        if only_figures(figures, smoke):
-            if smoke:
-                return MovieLensFigure(data, 1, replace(choices, rounds=2, cohort=5), ("FL-DSSM View-1",))
-            return MovieLensFigure(data, builds, choices)
-        return MovieLensStudy(data, wanted(systems or []), builds, sizes, choices)
-
-    evaluate(
-        context,
-        study,
-        as_json=as_json,
-        record=record,
-        out=out,
-        processes=processes,
-    )
+    if only_figures(figures, smoke):
+        if smoke:
+            return MovieLensFigure(data, 1, replace(choices, rounds=2, cohort=5), ("FL-DSSM View-1",))
+        return MovieLensFigure(data, builds, choices)
+    return MovieLensStudy(data, wanted(systems or []), builds, sizes, choices)

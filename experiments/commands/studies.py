@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from experiments.records import Table
     from experiments.study import Study
 
+    AnyStudy = Study[Any, Any]
+else:
+    AnyStudy = Any  # importing studies imports torch
+
 says = Console(stderr=True, highlight=False, soft_wrap=True)
 
 DATA = Path("../shared/data")
@@ -25,8 +30,43 @@ KeptOption = Annotated[Path | None, typer.Option(help="JSON file of results; tra
 Figures = Annotated[bool, typer.Option("--figures", help="The paper's figures instead of its tables.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="The figures of two small rounds, as a test.")]
 Recorded = Annotated[bool, typer.Option("--record", help="Write the tables to experiments/results, for the documents.")]
-OF_THIS_MACHINE = {"data", "out", "processes", "engine", "cluster", "as_json", "record"}
+SHARED: dict[str, tuple[Any, Any]] = {
+    "processes": (Trainings, 1),
+    "out": (KeptOption, None),
+    "record": (Recorded, False),
+    "as_json": (AsJson, False),
+}
+"""Options of several commands: annotation and default."""
+OF_THIS_MACHINE = {"data", "engine", "cluster", *SHARED}
 """Options that do not change the results."""
+
+
+Make = Callable[..., AnyStudy]
+
+
+def study_command(app: typer.Typer, name: str, *shared: str) -> Callable[[Make], Make]:
+    """Make a command of a function that returns a study: its own options, `shared` of SHARED, --record and --json."""
+
+    def register(make: Make) -> Make:
+        own = inspect.signature(make, eval_str=True).parameters
+        context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        added = [
+            inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for each, (kind, default) in SHARED.items()
+            if each in (*shared, "record", "as_json")
+        ]
+        every = [context, *(each.replace(kind=each.KEYWORD_ONLY) for each in own.values()), *added]
+
+        def command(*, context: typer.Context, **given: Any) -> None:
+            evaluate(context, lambda: make(**{each: given[each] for each in own}), "processes" in own)
+
+        command.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in every}
+        command.__doc__ = make.__doc__
+        app.command(name)(command)
+        return make
+
+    return register
 
 
 @contextmanager
@@ -41,23 +81,20 @@ def refusals() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-def evaluate(
-    context: typer.Context,
-    make: Callable[[], Study[Any, Any]],
-    *,
-    as_json: bool,
-    record: bool,
-    out: Path | None = None,
-    processes: int = 1,
-) -> None:
-    """Run the study that `make` returns, print its tables, and record them under the command's name."""
+def evaluate(context: typer.Context, make: Make, alone: bool) -> None:
+    """Run the study that `make` returns, print its tables, and record them under the command's name.
+
+    alone: the study runs one job at a time, whatever the command's --processes.
+    """
     from experiments.study import conduct
 
+    given = context.params
+    out = Path(given["out"]) if given.get("out") else None
     with refusals():
-        tables = conduct(make(), console=says, out=out, processes=processes)
-    if record:
-        keep(f"{context.info_name}{'-figures' * bool(context.params.get('figures'))}", tables, called(context))
-    show(tables, as_json)
+        tables = conduct(make(), console=says, out=out, processes=1 if alone else given.get("processes", 1))
+    if given["record"]:
+        keep(f"{context.info_name}{'-figures' * bool(given.get('figures'))}", tables, called(context))
+    show(tables, given["as_json"])
 
 
 def only_figures(figures: bool, smoke: bool) -> bool:

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from experiments import records
-from experiments.commands.studies import AsJson, Data, Recorded, evaluate
+from experiments.commands.studies import Data, study_command
 from experiments.records import Table
 from experiments.study import Study
 
@@ -38,17 +38,12 @@ def front() -> None:
     """Keep the command's name."""
 
 
-@app.command("toy")
+@study_command(app, "toy")
 def toy(
-    context: typer.Context,
-    data: Data = Path("data"),
-    models: list[str] | None = None,
-    rounds: int = 3,
-    tune: bool = False,
-    record: Recorded = False,
-    as_json: AsJson = False,
-) -> None:
-    evaluate(context, NothingMeasured, as_json=as_json, record=record)
+    data: Data = Path("data"), models: list[str] | None = None, rounds: int = 3, tune: bool = False
+) -> Study[int, int]:
+    """Measure nothing."""
+    return NothingMeasured()
 
 
 def test_record_names_the_command_with_its_options_and_no_machine_paths(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import nn
 from experiments.datasets.mind import Impressions
 from experiments.simulation.readers import Library
 from exporters.signature import call
-from models.metrics import RankingMetrics, by_impression
+from models.metrics import RankingMetrics, auc, by_impression, ndcg
 from models.shapes import CLICKS
 
 CHUNK = 32
@@ -63,6 +64,20 @@ def model_scores(
             found = call(model, "forward", values, inputs).numpy()
             scores[places] = found[real]
     return scores
+
+
+def each_impression(impressions: Impressions, scores: NDArray[Any]) -> NDArray[np.float64]:
+    """AUC, nDCG@10 and loss of each impression [m, 3]; all must have clicked and skipped articles.
+
+    The loss is the mean over clicks of -log softmax, among the click and what was skipped.
+    """
+    found = []
+    for start, end in pairwise(impressions.candidates.offsets):
+        labels, mine = impressions.clicked[start:end], scores[start:end].astype(np.float64)
+        clicked = mine[labels == 1]
+        loss = np.logaddexp(np.logaddexp.reduce(mine[labels == 0]), clicked) - clicked
+        found.append((auc(labels, mine), ndcg(labels, mine, 10), loss.mean()))
+    return np.array(found)
 
 
 def evaluate_model(

@@ -75,7 +75,7 @@ class PartialSum:
     Args:
         sums: float64, by tensor name; valid until the next block is requested.
         loss: the sum of the readers' mean losses before the step.
-        readers: the number of readers.
+        readers: the number of readers, or the sum of their weights.
     """
 
     sums: Sums
@@ -127,6 +127,20 @@ class OneProcess:
     def partial_sums(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[PartialSum]:
         """Return the sum of each block."""
         return (block_sum(self.device, params, block, round_number) for block in blocks_of(readers))
+
+
+@dataclass(frozen=True)
+class WeightedReaders:
+    """Runs one client after another in this process, each weighted by its samples n_u (FedNewsRec, eq. 6)."""
+
+    device: SimulatedDevice
+
+    def partial_sums(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[PartialSum]:
+        """Return each reader's protected update times n_u, and n_u as its count."""
+        for reader in readers:
+            update = self.device.update(params, reader, round_number)
+            sums = {name: update.samples * each.astype(np.float64) for name, each in update.tensors.items()}
+            yield PartialSum(sums, update.loss, update.samples)
 
 
 class ManyProcesses:

@@ -1,8 +1,9 @@
 """`ownfeed evaluate fednewsrec`: figures 4 to 7 of FedNewsRec, for its user model on frozen news vectors.
 
 Trained as the paper does, but for the sizes: each device clips its gradient by delta and adds Laplace noise of scale
-lambda (eqs. 4 and 5), and the server takes SGD steps of .5 along the mean (eq. 7), in which devices count alike, as in
-the product's `fednewsrec_user`. The figures share one training with all users and both parts at the paper's values.
+lambda (eqs. 4 and 5), and the server takes SGD steps of .5 along the mean (eq. 7), in which each device is weighted by
+its samples n_u (eq. 6), as in the preset `fednewsrec`. The figures share one training with all users and both parts at
+the paper's values.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,15 @@ from experiments.datasets.mind import FOLDER, load_mind
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.datasets.titles import product_vectors, title_vectors
 from experiments.papers.finding.protocol import judgeable, rows_of
-from experiments.ranking.evaluation import model_scores
+from experiments.ranking.evaluation import each_impression, model_scores
 from experiments.records import Cell, Table
-from experiments.simulation.clients import OneProcess, SimulatedDevice, gradient_graph, in_clear, ranker_inputs
+from experiments.simulation.clients import SimulatedDevice, WeightedReaders, gradient_graph, in_clear, ranker_inputs
 from experiments.simulation.protections import ElementwiseLaplace
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
 from experiments.study import Study
 from exporters.signature import parameters
 from models.builders.user import fednewsrec
-from models.metrics import auc, ndcg
 from models.shapes import NEGATIVES
 from models.user.papers import FedNewsRecUser
 from protocol.protections import LocalLaplace
@@ -91,10 +90,10 @@ SMOKE = FedNewsRecSizes(2, 1, 1, (50,), (0.05,), (0.001,), (0.005,))
 
 @dataclass(frozen=True)
 class AucByRound:
-    """Measured after these rounds: AUC and nDCG@10; aucs: of every impression at the end."""
+    """Measured after these rounds: AUC, nDCG@10 and what may follow; aucs: of every impression at the end."""
 
     rounds: tuple[int, ...]
-    figures: tuple[tuple[float, float], ...]
+    figures: tuple[tuple[float, ...], ...]
     aucs: tuple[float, ...]
 
 
@@ -112,8 +111,8 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Rounds and measurements of every training."""
-        return {"rounds": self.sizes.rounds, "measured": self.sizes.measured}
+        """Rounds and measurements of every training, and how devices count."""
+        return {"rounds": self.sizes.rounds, "measured": self.sizes.measured, "weights": "n_u"}
 
     @property
     def jobs(self) -> Sequence[FigurePoint]:
@@ -170,7 +169,7 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
             if done % max(1, sizes.rounds // sizes.measured) == 0:
                 found[done] = self._measured(model, weights)
 
-        simulate(OneProcess(device), start, plan, FedAvg(), Carried(Sgd(RATE)), after_round=measure)
+        simulate(WeightedReaders(device), start, plan, FedAvg(), Carried(Sgd(RATE)), after_round=measure)
         means = [each.mean(axis=0).tolist() for each in found.values()]
         return AucByRound(tuple(found), tuple((a, b) for a, b in means), tuple(found[max(found)][:, 0].tolist()))
 
@@ -180,10 +179,7 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
 
     def _measured(self, model: PartialUser, weights: Mapping[str, Vectors]) -> Floats:
         """AUC and nDCG@10 [impressions, 2]."""
-        scores = model_scores(self._judged, model, weights, self.library)
-        parts = [slice(*each) for each in pairwise(self._judged.candidates.offsets)]
-        labels = self._judged.clicked
-        return np.array([(auc(labels[part], scores[part]), ndcg(labels[part], scores[part], 10)) for part in parts])
+        return each_impression(self._judged, model_scores(self._judged, model, weights, self.library))[:, :2]
 
     def line(self, job: FigurePoint, run: AucByRound) -> str:
         """AUC before and after."""

@@ -19,7 +19,7 @@ from device_app.training.tasks.task import Update
 from experiments.datasets.mind import Impressions, Ragged
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.central import train_centrally
-from experiments.simulation.clients import OneProcess, SimulatedDevice, ranker_inputs
+from experiments.simulation.clients import OneProcess, SimulatedDevice, WeightedReaders, ranker_inputs
 from experiments.simulation.readers import Library, SimulatedReader
 from experiments.simulation.rounds import Rounds, simulate
 from models.builders.rankers import nrms
@@ -108,6 +108,10 @@ def a_quarter(update: Update, rng: np.random.Generator) -> Weights:
     return {name: np.full_like(each, 0.25) for name, each in update.tensors.items()}
 
 
+def a_samples_share(update: Update, rng: np.random.Generator) -> Weights:
+    return {name: each + np.float32(0.25 / update.samples) for name, each in update.tensors.items()}
+
+
 def test_server_sums_the_protected_updates() -> None:
     plan, before = Rounds(rounds=1, cohort=4, readers=READERS, seed=3), weights_of(tiny_model())
     after = simulate(
@@ -115,6 +119,19 @@ def test_server_sums_the_protected_updates() -> None:
     ).weights
     for name, value in before.items():
         np.testing.assert_allclose(value - after[name], 0.25, atol=1e-6)
+
+
+def test_weighted_round_is_the_mean_of_protected_updates_by_their_samples() -> None:
+    """Oracle: FedNewsRec's eq. 6, in NumPy."""
+    plan, model = Rounds(rounds=1, cohort=4, readers=READERS, seed=3), tiny_model()
+    device, before = replace(torch_device(limit=9), protect=a_samples_share), weights_of(model)
+    updates = [device.update(before, reader, 0) for reader in plan.cohort_of(0)]
+    sizes = [update.samples for update in updates]
+    assert len(set(sizes)) > 1, "readers have different weights"
+    after = simulate(WeightedReaders(device), before, plan, FedAvg(), Sgd(learning_rate=1.0)).weights
+    for name, value in before.items():
+        expected = np.average([update.tensors[f"g.{name}"] for update in updates], axis=0, weights=sizes)
+        np.testing.assert_allclose(value - after[name], expected, atol=1e-6, err_msg=name)
 
 
 def test_central_training_lowers_the_loss_and_is_reproducible() -> None:

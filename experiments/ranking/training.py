@@ -135,19 +135,9 @@ def train(
             negatives=NEGATIVES,
             seed=seed,
         ),
-        "federated": lambda: _federated(
-            bench.samples, library, graph, private_names(model), weights, study_model, seed, settings, in_clear
-        ),
-        "private": lambda: _federated(
-            bench.samples,
-            library,
-            graph,
-            private_names(model),
-            weights,
-            study_model,
-            seed,
-            settings,
-            _gaussian(settings, bench.samples),
+        "federated": lambda: train_in_rounds(bench.samples, library, model, graph, study_model, seed, settings),
+        "private": lambda: train_in_rounds(
+            bench.samples, library, model, graph, study_model, seed, settings, _gaussian(settings, bench.samples)
         ),
     }
     trained = ways[schedule]()
@@ -163,23 +153,25 @@ def train(
     )
 
 
-def _federated(
+def train_in_rounds(
     samples: TrainingSamples,
     library: Library,
+    model: nn.Module,
     graph: bytes,
-    private: tuple[str, ...],
-    weights: dict[str, NDArray[np.float32]],
     study_model: StudyModel,
     seed: int,
     settings: RankingSettings,
-    protect: Protect,
+    protect: Protect = in_clear,
 ) -> Trained:
+    """Train a model, which isn't changed, in rounds of simulated devices. graph: its gradient graph."""
+
     def rounds(clients: Clients) -> Trained:
         plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
+        weights = {name: value.numpy() for name, value in parameters(model).items()}
         return simulate(clients, weights, plan, FedAvg(), Carried(Adam(study_model.learning_rate)))
 
     task = FullGradientTask(NEGATIVES, settings.samples_limit, study_model.features)
-    make = partial(make_device, samples, library, graph, private, seed, task, protect)
+    make = partial(make_device, samples, library, graph, private_names(model), seed, task, protect)
     if library.features is not None:  # features are a closure, which can't be pickled
         return rounds(OneProcess(make()))
     if settings.engine == "ray":

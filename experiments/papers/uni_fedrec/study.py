@@ -20,9 +20,12 @@ from numpy.typing import NDArray
 from backend.recall.decode import aggregate
 from backend.recall.posterior import clipped
 from device_app.privacy.noise_sources import SeededNoise, laplace
-from experiments.datasets.mind import FOLDER, Mind, load_mind
+from experiments.datasets.mind import FOLDER, Impressions, Mind, Ragged, load_mind
 from experiments.datasets.samples import TrainingSamples
 from experiments.datasets.titles import product_vectors
+from experiments.ranking.evaluation import model_scores
+from experiments.ranking.models import STUDY_MODELS
+from experiments.ranking.training import RankingSettings, train_in_rounds
 from experiments.recall.interests import Channels, channels, lists
 from experiments.recall.measure import PossibleLists, WarmSplit, recall, splits
 from experiments.recall.modes import EmbeddedSplit
@@ -30,7 +33,10 @@ from experiments.recall.pools import vectors_of
 from experiments.recall.training import RecallTrainer, history_samples
 from experiments.recall.uni_fedrec import Decomposed, FirstModel
 from experiments.records import Cell, Table
+from experiments.simulation.clients import gradient_graph, ranker_inputs
+from experiments.simulation.readers import Library
 from experiments.study import Study
+from models.metrics import auc
 from models.shapes import NEWS_DIM
 
 CLIP, NOISE = 0.2, 1.2
@@ -43,6 +49,15 @@ SHARES = (0.01, 0.02, 0.05, 0.1)
 """r of figure 7."""
 DEPTHS = (100, 200, 300, 400, 500)
 ROUNDS, COHORT = 60, 50
+RECALLED = 400
+"""Articles of a list that are ranked, section 4.3."""
+RANKERS = {
+    "NRMS": "NRMS, cosine start",
+    "LSTUR": "LSTUR ini, cosine start",
+    "NAML": "NAML, cosine start",
+    "FedRec": "FedNewsRec, cosine start",
+}
+"""Table 4's columns, as models of the ranking study."""
 
 Floats = NDArray[np.float64]
 Job = tuple[str, int]
@@ -58,7 +73,7 @@ class RecallShares:
 
 @dataclass(frozen=True)
 class UniFedRecStudy(Study[Job, dict[str, Any]]):
-    """One job for each seed: the recall model is trained once, and measured in every variant."""
+    """One job for each seed: the recall model is trained once, and measured in every variant; then the rankers."""
 
     data: Path
     repeats: int = 3
@@ -120,13 +135,12 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
         return EmbeddedSplit(self.split, self.news, np.ones(len(self.news), dtype=np.int64))
 
     def run(self, job: Job) -> dict[str, Any]:
-        """Train, and measure all variants and baselines; then the losses of figure 7."""
+        """Train, and measure all variants and baselines; then the losses of figure 7 and the rankers of table 4."""
         _, seed = job
         trained = self.trainer.in_rounds(self.rounds, COHORT, seed)
         model = self.trainer.first.under(trained.weights)
-        measured = {
-            name: shares(self.content, made(self.content, model, seed)) for name, made in variants(self.smoke).items()
-        }
+        lists = {name: made(self.content, model, seed) for name, made in variants(self.smoke).items()}
+        measured = {name: shares(self.content, answers) for name, answers in lists.items()}
         readers = self.samples.readers
         losses = {
             f"{share:g}": list(self.trainer.in_rounds(self.rounds, max(1, round(share * readers)), seed).losses)
@@ -139,7 +153,24 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
                 for name, each in measured.items()
             },
             "losses": losses,
+            "ranked": self._ranked({name: answers for name, answers in lists.items() if name in RANKED}, seed),
         }
+
+    def _ranked(self, lists: Mapping[str, PossibleLists], seed: int) -> dict[str, dict[str, list[float]]]:
+        """The figures of `ranked_lists` for each recall method and ranker, trained on the training readers."""
+        sizes = RankingSettings(rounds=self.rounds, cohort=COHORT)
+        library = Library.of(self.news)
+        found: dict[str, dict[str, list[float]]] = {name: {} for name in lists}
+        for ranker, name in list(RANKERS.items())[: 1 if self.smoke else None]:
+            kind = STUDY_MODELS[name]
+            model = kind.model(seed)
+            graph = gradient_graph(model, ranker_inputs(kind.dim))
+            trained = train_in_rounds(self.samples, library, model, graph, kind, seed, sizes)
+            for method, answers in lists.items():
+                unread = unread_lists(self.split, answers)
+                scores = model_scores(unread, model, trained.weights, library)
+                found[method][ranker] = ranked_lists(self.split, unread, scores)
+        return found
 
     def rows(self, job: Job, run: dict[str, Any]) -> list[dict[str, Any]]:
         """A run as one row of the file."""
@@ -155,7 +186,7 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
         return f"seed {job[1]}: {PAPER} R@400 {future:.1f} %, of the history {past:.1f} %"
 
     def tables(self, runs: Mapping[Job, dict[str, Any]]) -> list[Table]:
-        """Tables 2 and 3 and figures 4 to 7, with the mean and the standard deviation of the seeds."""
+        """Tables 2 to 4 and figures 4 to 7, with the mean and the standard deviation of the seeds."""
         every = list(runs.values())
         names = list(every[0]["measured"])
         both = [
@@ -170,6 +201,19 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
             )
             for share in every[0]["losses"]
         ]
+        rankers = list(every[0]["ranked"][PAPER])
+        pools = np.array([[[found[1] for found in row.values()] for row in run["ranked"].values()] for run in every])
+        ranked = Table(
+            "AUC by recall and ranker (Table 4)",
+            ("recall", *rankers, "readers", "AUC in the pool"),
+            [_ranked_row(name, every, rankers) for name in every[0]["ranked"]],
+            (
+                f"Of {RECALLED} recalled articles those not read before, ranked by models that {self.rounds} rounds of "
+                f"{COHORT} trained on other readers, from the cosine; of the readers with a later click in their list. "
+                "In the pool: of all readers and articles; those that weren't recalled tie, behind those that were. "
+                f"There rankers differ by {np.ptp(pools, axis=2).max():.5f} at most.",
+            ),
+        )
         note = (
             f"{len(self.split.measured)} test readers, {len(self.news):,} articles; {self.rounds} rounds of {COHORT}. "
             "Mean and standard deviation over seeds. The paper's values are not in the text at hand.",
@@ -177,12 +221,17 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
         return [
             replace(both[0], notes=note),
             both[1],
+            ranked,
             Table("Training loss by round and r (Figure 7)", ("r", *(f"round {step + 1}" for step in steps)), curves),
         ]
 
 
 Lists = Callable[[EmbeddedSplit, FirstModel, int], PossibleLists]
 PAPER = "Uni-FedRec"
+CLEAR = "without noise (Figure 4)"
+MEAN, CLUSTERS = "mean of the clicks (YoutubeNet)", "means of clusters (PinnerSage)"
+RANKED = (MEAN, CLUSTERS, PAPER, CLEAR)
+"""Table 4's rows."""
 
 
 def decoded(study: EmbeddedSplit, model: FirstModel, seed: int, noise: float = NOISE) -> PossibleLists:
@@ -221,10 +270,10 @@ def variants(smoke: bool) -> dict[str, Lists]:
         "random order": lambda study, model, seed: PossibleLists.common(
             np.random.default_rng(seed).permutation(len(study.news))[: max(DEPTHS)], len(study.readers)
         ),
-        "mean of the clicks (YoutubeNet)": mean_click,
-        "means of clusters (PinnerSage)": clustered,
+        MEAN: mean_click,
+        CLUSTERS: clustered,
         PAPER: decoded,
-        "without noise (Figure 4)": lambda study, model, seed: decoded(study, model, seed, 0.0),
+        CLEAR: lambda study, model, seed: decoded(study, model, seed, 0.0),
         "without clusters (Figure 4)": lambda study, model, seed: decoded(study, replace(model, distance=np.inf), seed),
         "without basic interests (Figure 4)": undecomposed,
     }
@@ -248,6 +297,44 @@ def shares(study: EmbeddedSplit, answers: PossibleLists) -> RecallShares:
     return RecallShares(
         recall(answers, split.measured.targets, split.news, DEPTHS), recall(answers, past, split.news, DEPTHS)
     )
+
+
+def unread_lists(split: WarmSplit, answers: PossibleLists) -> Impressions:
+    """The readers' lists as impressions, without what they have read; clicked are the held-out clicks."""
+    readers = split.measured
+    lists = [answers.lists[names[0], :RECALLED] for names in answers.choice]
+    lists = [rows[~np.isin(rows, history)] for rows, history in zip(lists, readers.histories, strict=True)]
+    clicked = [np.isin(rows, targets) for rows, targets in zip(lists, readers.targets, strict=True)]
+    names = tuple(str(reader) for reader in range(len(readers)))
+    times = np.zeros(len(readers), dtype=np.int64)
+    labels = np.concatenate(clicked).astype(np.int64)
+    return Impressions(names, names, times, Ragged.of(readers.histories), Ragged.of(lists), labels)
+
+
+def ranked_lists(split: WarmSplit, unread: Impressions, scores: NDArray[np.float32]) -> list[float]:
+    """Mean AUC in the lists that hold a held-out click and in the whole unread pool, and the number of such lists.
+
+    A click that wasn't recalled is behind every recalled article and ties with all others.
+    """
+    in_lists: list[float] = []
+    in_pool: list[float] = []
+    offsets = unread.candidates.offsets
+    for reader, (history, targets) in enumerate(zip(split.measured.histories, split.measured.targets, strict=True)):
+        part = slice(*offsets[reader : reader + 2])
+        hits, length = int(unread.clicked[part].sum()), part.stop - part.start
+        inside = auc(unread.clicked[part], scores[part]) if 0 < hits < length else 0.5
+        if hits:
+            in_lists.append(inside)
+        outside = split.news - len(np.unique(history)) - len(targets) - (length - hits)
+        pairs = hits * (outside + inside * (length - hits)) + (len(targets) - hits) * outside / 2
+        in_pool.append(pairs / (len(targets) * (outside + length - hits)))
+    return [float(np.mean(in_lists)) if in_lists else 0.5, float(np.mean(in_pool)), len(in_lists)]
+
+
+def _ranked_row(name: str, every: Sequence[Mapping[str, Any]], rankers: Sequence[str]) -> tuple[Cell, ...]:
+    found = np.array([[run["ranked"][name][ranker] for ranker in rankers] for run in every])  # [seeds, rankers, 3]
+    in_lists = (_figure(found[:, each, 0], 4) for each in range(len(rankers)))
+    return (name, *in_lists, _figure(found[:, 0, 2], 0), _figure(found[..., 1].mean(axis=1), 4))
 
 
 def _row(name: str, every: Sequence[Mapping[str, Any]], at: int) -> tuple[Cell, ...]:

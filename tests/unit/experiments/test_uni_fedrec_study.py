@@ -10,10 +10,24 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.commands.evaluate import evaluate_app
-from experiments.papers.uni_fedrec.study import DEPTHS, PAPER, UniFedRecStudy, decoded, shares, undecomposed, variants
+from experiments.papers.uni_fedrec.study import (
+    DEPTHS,
+    MEAN,
+    PAPER,
+    RANKERS,
+    RECALLED,
+    UniFedRecStudy,
+    decoded,
+    ranked_lists,
+    shares,
+    undecomposed,
+    unread_lists,
+    variants,
+)
 from experiments.recall.measure import HeldOut, WarmSplit
 from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.uni_fedrec import Decomposed, FirstModel
+from models.metrics import auc
 
 NEWS, TOPICS, DIM = 1_200, 30, 256
 OWN = 2 * NEWS // TOPICS
@@ -66,7 +80,7 @@ def test_infinite_clustering_distance_gives_one_channel(study: EmbeddedSplit, mo
 
 
 def test_shares_of_history_and_of_later_clicks_match_a_direct_count(study: EmbeddedSplit, model: FirstModel) -> None:
-    answers = variants(True)["mean of the clicks (YoutubeNet)"](study, model, 0)
+    answers = variants(True)[MEAN](study, model, 0)
     found = shares(study, answers)
     for reader in range(5):
         listed = set(answers.lists[answers.choice[reader, 0]][: DEPTHS[1]].tolist())
@@ -75,6 +89,31 @@ def test_shares_of_history_and_of_later_clicks_match_a_direct_count(study: Embed
             (found.past, study.split.measured.histories[reader]),
         ):
             assert counted[reader, 1] == pytest.approx(len(listed & set(wanted.tolist())) / len(set(wanted.tolist())))
+
+
+def test_aucs_of_ranked_lists_match_a_ranking_of_the_whole_pool(study: EmbeddedSplit, model: FirstModel) -> None:
+    answers = decoded(study, model, 0, 0.0)
+    unread = unread_lists(study.split, answers)
+    scores = np.random.default_rng(2).normal(size=len(unread.clicked)).astype(np.float32)
+    in_lists, in_pool = [], []
+    place = 0
+    for reader, (history, targets) in enumerate(
+        zip(study.split.measured.histories, study.split.measured.targets, strict=True)
+    ):
+        pool = np.full(NEWS, -np.inf)
+        mine = [each for each in answers.lists[answers.choice[reader, 0]][:RECALLED] if each not in history]
+        pool[mine] = scores[place : place + len(mine)]
+        place += len(mine)
+        labels = np.isin(np.arange(NEWS), targets)
+        new = ~np.isin(np.arange(NEWS), history)
+        in_pool.append(auc(labels[new], pool[new]))
+        if labels[mine].any():
+            in_lists.append(auc(labels[mine], pool[mine]))
+    assert place == len(scores)
+    assert 0 < len(in_lists) < len(in_pool) or np.ptp(in_pool) > 0
+    assert ranked_lists(study.split, unread, scores) == pytest.approx(
+        [np.mean(in_lists), np.mean(in_pool), len(in_lists)]
+    )
 
 
 def test_study_tables_have_every_variant_and_resume_from_rows() -> None:
@@ -86,12 +125,14 @@ def test_study_tables_have_every_variant_and_resume_from_rows() -> None:
             "seed": seed,
             "measured": {name: [[0.1 + seed / 10] * len(DEPTHS), [0.5] * len(DEPTHS)] for name in names},
             "losses": {"0.01": [2.0 - step / 60 for step in range(60)]},
+            "ranked": {PAPER: {ranker: [0.7 + seed / 10, 0.6, 50 + 10 * seed] for ranker in RANKERS}},
         }
         for seed in range(2)
     }
     assert study.runs([row for job, run in runs.items() for row in study.rows(job, run)]) == runs
     object.__setattr__(study, "__dict__", {**study.__dict__, "split": WarmSplit((), HeldOut((), ()), 0), "news": ()})
-    found, revealed, losses = study.tables(runs)
+    found, revealed, ranked, losses = study.tables(runs)
+    assert ranked.rows == [(PAPER, *["0.7500 +- 0.0707"] * len(RANKERS), "55 +- 7", "0.6000 +- 0.0000")]
     assert [row[0] for row in found.rows] == names
     assert found.rows[0][1] == "15.0 +- 7.1"
     assert revealed.rows[0][1] == "50.0 +- 0.0"

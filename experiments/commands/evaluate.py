@@ -85,15 +85,17 @@ def uni_fedrec(
     return UniFedRecStudy(data, seeds, smoke)
 
 
-@study_command(evaluate_app, "efficient-fedrec", "out")
+@study_command(evaluate_app, "efficient-fedrec", "processes", "out")
 def efficient_fedrec(
     data: Data = DATA,
-    groups: Annotated[int, typer.Option(min=1, help="Random groups of each size.")] = 200,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each point, with different seeds.")] = 2,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each training.")] = 60,
+    smoke: Smoke = False,
 ) -> AnyStudy:
-    """Reproduce how many news a group of Efficient-FedRec's readers asks for together, by its size."""
-    from experiments.papers.efficient_fedrec.study import UnionStudy
+    """Reproduce Efficient-FedRec's tables and figures: accuracy, costs, group size, and number of users."""
+    from experiments.papers.efficient_fedrec.study import SMOKE, EfficientFedRecStudy, EfficientSizes
 
-    return UnionStudy(data, groups)
+    return EfficientFedRecStudy(data, SMOKE if smoke else EfficientSizes(rounds, seeds))
 
 
 @study_command(evaluate_app, "fednewsrec", "processes", "out")

@@ -11,7 +11,6 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from experiments.papers.efficient_fedrec.study import UnionStudy
 from experiments.papers.fednewsrec.study import (
     BOTH,
     LONG,
@@ -140,31 +139,6 @@ def test_last_round_of_the_curve_is_the_tables_figure_and_curves_resume(shared_d
     assert precision.rows[0] == (job[0], *(f"{curve[done][0]:.4f}" for done in (1, 2)), "0.2691")
 
 
-def test_union_of_a_group_equals_a_count_of_its_sets(tmp_path: Path) -> None:
-    folder = tmp_path / "mind-train"
-    folder.mkdir()
-    news = [f"N{each}" for each in range(30)]
-    (folder / "news.tsv").write_text("".join(f"{each}\tnews\tworld\ttitle {each}\t\t\t\t\n" for each in news))
-    rng = np.random.default_rng(1)
-    sets: dict[str, set[str]] = {}
-    lines = []
-    for row in range(40):
-        user, history, shown = f"U{row % 12}", rng.choice(news, 3), rng.choice(news, 2, replace=False)
-        sets.setdefault(user, set()).update(history, shown)
-        clicked = " ".join(f"{each}-{place}" for place, each in enumerate(shown))
-        lines.append(f"{row}\t{user}\t11/12/2019 9:00:00 AM\t{' '.join(history)}\t{clicked}\n")
-    (folder / "behaviors.tsv").write_text("".join(lines))
-    study = UnionStudy(tmp_path, groups=5)
-    drawn = np.random.default_rng((0, 10))
-    expected = [
-        len(set.union(*(list(sets.values())[at] for at in drawn.choice(12, 10, replace=False)))) for _ in range(5)
-    ]
-    assert study.run(10) == expected
-    rows = study.tables(dict.fromkeys(study.jobs, expected) | {1: [4], 40: [8]})[0].rows
-    assert rows[4][:5] == (40, 8, 1_115, "2.0", 9.8)
-    assert rows[4][5] == f"{8 * (8 * 400 + 561_601) / 1e6:.2f}"
-
-
 @pytest.mark.long_form
 @pytest.mark.parametrize(
     ("command", "title"),
@@ -172,6 +146,7 @@ def test_union_of_a_group_equals_a_count_of_its_sets(tmp_path: Path) -> None:
         (["finding", "--figures"], "Readers who change their group (Figure 6)"),
         (["fl-mv-dssm", "--figures"], "Recall at 10 by round (Figure 2)"),
         (["fednewsrec"], "Long and short term (Figure 7)"),
+        (["efficient-fedrec"], "Number of users (Figure 5)"),
     ],
 )
 def test_smoke_run_ends_with_the_papers_figures(shared_data: Path, command: list[str], title: str) -> None:

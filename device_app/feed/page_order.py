@@ -139,7 +139,9 @@ def placed(
         any_share[taken + explore] = False
         best = np.argsort(-scores, kind="stable")
         picked += [int(row) for row in best[any_share[best]][:left]]
-    picked = _led(picked, unseen & ~_event_was_read(candidates, user_preferences), scores, any_share, taken + explore)
+    events = user_preferences.read_events
+    was_read = candidates.named(candidates.stories, events) | candidates.named(candidates.ids, events)
+    picked = _led(picked, unseen & ~was_read, scores, any_share, taken + explore)
     page = [Placed(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]
     page += [Placed(row, "developing") for row in grouped]
     page += [Placed(row, "fresh") for row in fresh]
@@ -160,7 +162,8 @@ def _with_promised(page: list[Placed], promised: Mapping[int, PageSlot], stories
         free = [at for at, place in enumerate(page) if place.row not in promised]
         same = [at for at in free if event != NO_STORY and stories[page[at].row] == event]
         places = [[at for at in free if page[at].slot == one] for one in (slot, "for_you", "explore", "fresh")]
-        at = next((options[-1] for options in (same, *places) if options and page[options[-1]].slot != "lead"), None)
+        others = (options[-1] for options in places if options and page[options[-1]].slot != "lead")
+        at = same[-1] if same else next(others, None)
         if at is not None:
             page[at] = Placed(row, page[at].slot)
     return page
@@ -175,11 +178,6 @@ def _wanted_again(unseen: NDArray[np.bool_], shares: PageShares) -> NDArray[np.b
         if np.count_nonzero(share.rows & unseen) < share.least:
             again |= share.rows
     return again
-
-
-def _event_was_read(candidates: Candidates, user_preferences: UserPreferences) -> NDArray[np.bool_]:
-    """Return which rows report an event of which the reader opened another report, [n]."""
-    return candidates.named(candidates.stories, {card.story for card in user_preferences.clicks if card.story})
 
 
 def _led(

@@ -49,7 +49,7 @@ class UserPreferences:
     clicks are the recent clicked articles, oldest first, with click_vectors [H, D] in the same order and
     click_interests [H], the label of each click's interest ('' if none). liked_cards with liked [n, D], and disliked
     [n, D], are articles the reader reacted to. read, disliked_ids and hidden_ids (by mute rules) are in no new page.
-    unwanted lists the topics of disliked articles, one entry per article.
+    read_events: as `ReadMarks.events`. unwanted lists the topics of disliked articles, one entry per article.
     """
 
     clicks: tuple[NewsCard, ...]
@@ -59,6 +59,7 @@ class UserPreferences:
     liked: NDArray[np.float32]
     disliked: NDArray[np.float32]
     read: frozenset[str] = frozenset()
+    read_events: frozenset[str] = frozenset()
     disliked_ids: frozenset[str] = frozenset()
     hidden_ids: frozenset[str] = frozenset()
     unwanted: tuple[str, ...] = ()
@@ -137,6 +138,7 @@ class PreferenceReader:
             liked=liked_vectors,
             disliked=disliked_vectors,
             read=self._read_marks.ids(),
+            read_events=self._read_marks.events(),
             disliked_ids=frozenset(disliked),
             hidden_ids=self._mute_rules.hidden(),
             unwanted=tuple(card.topic for card in disliked_cards if card.topic),

@@ -63,11 +63,12 @@ def reasons(
 
 
 class _Read:
-    """Counts the recent clicks by topic and by section."""
+    """Counts the stories recently opened, each once, by topic and by section."""
 
     def __init__(self, user_preferences: UserPreferences) -> None:
-        self.topics = Counter((card.section, card.topic) for card in user_preferences.clicks)
-        self.sections = Counter(card.section for card in user_preferences.clicks)
+        cards = {card.id: card for card in user_preferences.clicks}.values()
+        self.topics = Counter((card.section, card.topic) for card in cards)
+        self.sections = Counter(card.section for card in cards)
 
 
 def _personal(

@@ -37,9 +37,9 @@ _BEFORE_SENTENCE = tuple('.!?:…“‘"(—–')
 def proper_names(card: NewsCard) -> frozenset[str]:
     """Return names of people, places and firms in title and abstract, recognised by capitals.
 
-    None in scripts without capitals. A name of several words yields each pair of neighbours ("Anna Maria Berg": "Anna
-    Maria", "Maria Berg"), including small words between them ("Bank of Torgan" is one name, not two). A word that
-    begins a sentence counts only next to another capitalised word.
+    None in scripts without capitals. A name of several words yields itself and each pair of neighbours ("Anna Maria
+    Berg": "Anna Maria", "Maria Berg"), including small words between them ("Bank of Torgan" is one name, not two). A
+    word that begins a sentence counts only next to another capitalised word, as does a genitive like "Towns’".
     """
     return _names_of(card.title, card.abstract)
 
@@ -75,8 +75,10 @@ def _names_in(text: str) -> set[str]:
 
 def _named_by(run: Sequence[re.Match[str]], text: str) -> set[str]:
     if len(run) > 1:
-        return {text[first.start() : second.end()] for first, second in pairwise(run)}
-    return {word.group() for word in run if not _begins_sentence(text[: word.start()])}
+        whole = run[1:] if _begins_sentence(text[: run[0].start()]) else run
+        spans = [*pairwise(run), *([(whole[0], whole[-1])] if len(whole) > 1 else [])]
+        return {text[first.start() : last.end()] for first, last in spans}
+    return {word.group() for word in run if not (_begins_sentence(text[: word.start()]) or word.group().endswith("’"))}
 
 
 def _begins_sentence(before: str) -> bool:

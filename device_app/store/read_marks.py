@@ -34,6 +34,11 @@ class ReadMarks:
         """Return the ids of all read stories."""
         return frozenset(row[0] for row in self._database.rows("SELECT news_id FROM read_story"))
 
+    def events(self) -> frozenset[str]:
+        """Return the events of all read stories that are here, and the ids of articles that list one of them."""
+        found = self._database.rows("SELECT story, lead FROM read_story JOIN article ON id = news_id")
+        return frozenset(name for row in found for name in row if name)
+
     def count_since(self, moment: datetime) -> int:
         """Return how many stories were first read after this time."""
         return self._database.number("SELECT count(*) FROM read_story WHERE at > ?", (to_us(moment),))

@@ -93,7 +93,8 @@ class Newspaper:
         return frozenset(name for name, count in counts.items() if count > COMMON_SHARE * len(self.pool.cards))
 
     @cached_property
-    def _row(self) -> dict[str, int]:
+    def row(self) -> dict[str, int]:
+        """The row of each card, by its id."""
         return {card.id: row for row, card in enumerate(self.pool.cards)}
 
     def akin(self, one: int, other: int) -> bool:
@@ -131,7 +132,7 @@ class Newspaper:
         while len(true) < whys:
             page = self.mixed_reader(rng).page(int(rng.integers(2**31)))
             named = [shown for shown in page if shown.reason.clicks]
-            true += [self.akin(shown.row, self._row[shown.reason.clicks[0].id]) for shown in named]
+            true += [self.akin(shown.row, self.row[shown.reason.clicks[0].id]) for shown in named]
         assert self.pool.floor is not None
         above = random_cosines(self.pool.vectors, rng, RANDOM_PAIRS) > self.pool.floor
         return KinshipFigures(len(true), float(np.mean(true)), float(above.mean()), self.pool.floor)

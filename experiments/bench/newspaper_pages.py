@@ -188,6 +188,7 @@ class Reader:
             liked=vectors[list(self.liked)],
             disliked=vectors[list(self.less)],
             read=frozenset(cards[row].id for row in self.read),
+            read_events=frozenset(story for row in self.read if (story := cards[row].story)),
             disliked_ids=frozenset(cards[row].id for row in self.less),
             chosen_sections=self.picked,
         )

@@ -136,6 +136,20 @@ export const feed = {
     return { untold, again, offer, shown, came };
   },
 
+  /** How many new stories the newest page offers, and the next page: ids in order. */
+  async feed_next(given: Reader, wasm: Wasm): Promise<unknown> {
+    const database = await openMemory(wasm(SQLITE), wasm(given.file));
+    const parts = await device(database, given, wasm);
+    const { reading } = new Device(parts, () => given.now);
+    const page = parts.serving.last()!;
+    await parts.serving.models();
+    await reading.prepareOffer(page);
+    const offered = reading.offer(page).new;
+    const { items } = await reading.feed(true);
+    database.close();
+    return { offered, page: items.map(({ card, slot, reason }) => ({ id: card.id, slot, why: reason.words })) };
+  },
+
   /** A new page after an answer, and the first one of the next start, which finds nobody to ask. */
   async feed_started_again(given: Reader, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), wasm(given.file));

@@ -6,24 +6,14 @@ memory. The short form is tests/conformance/test_topic_shares.py.
 
 from __future__ import annotations
 
-import httpx
 import numpy as np
 import pytest
-from safetensors.numpy import save
 
-from backend.popularity.estimate import SHARPNESS
-from backend.recall.pool_codes import SUBSPACES, encode, train_book
 from device_app.privacy.settings import ModeName
 from experiments.bench.feed_laws import TOPICS, Newspaper
-from experiments.bench.newspaper_pages import DEFAULT_LIST, NOW, NewspaperPool, default_ranker, newspaper_pool
-from exporters.package import export_ranker
-from models.rankers import DEFAULT, RANKERS
-from models.shapes import NEWS_DIM
-from models.user.candidate_attention import FeatureRanker
-from protocol.broadcast import PoolCodes, pack_book, pack_codes
+from experiments.bench.newspaper_pages import DEFAULT_LIST, NOW, default_ranker, newspaper_pool
 from tests.conformance.node_end import ask_node
-from tests.doubles.backend import FakeBackend
-from tests.doubles.news import SyntheticPool
+from tests.doubles.newspaper_backend import NewspaperBackend
 from tests.doubles.topic_readers import PAGES, ReaderPages, TopicReaders
 
 SEEDS = (1, 2, 3)
@@ -34,45 +24,6 @@ PASS = 0.95
 """Share of readers that must keep the topic on every page."""
 
 
-class NewspaperBackend(FakeBackend):
-    """Serves the newspaper with its default list, codes as a server makes them, and the default ranker."""
-
-    newspaper: NewspaperPool
-
-    def rank_by_default(self) -> None:
-        """Publish a release with the default ranker."""
-        model = RANKERS[DEFAULT].build(NEWS_DIM)
-        assert isinstance(model, FeatureRanker)
-        exported = export_ranker(model)
-        entry = self.models["ranker.cosine"]
-        graphs = {purpose: self._blob(graph) for purpose, graph in exported.graphs.items()}
-        weights = self._blob(save(dict(exported.weights)))
-        self.models["ranker.cosine"] = entry.model_copy(
-            update={"graphs": graphs, "weights": weights, "features": model.features}
-        )
-        self.publish()
-
-    def answer(self, request: httpx.Request) -> httpx.Response:
-        """Answer one request; the default list is the newspaper's."""
-        if request.url.path != "/v1/news/front":
-            return super().answer(request)
-        self.requests.append((request.method, request.url.path, request.content))
-        return httpx.Response(200, content=self._answer(self.releases[-1], self.newspaper.listed).model_dump_json())
-
-    def listing(self) -> PoolCodes:
-        """Return the pool with codes of 32 bytes an article."""
-        exact, vectors = super().listing(), self.pool.vectors
-        book = train_book(vectors, SUBSPACES[0])
-        codes = encode(vectors, book)
-        starts = np.cumsum([0, *(shard.count for shard in exact.shards)])
-        shards = tuple(
-            shard.model_copy(update={"codes": self._blob(pack_codes(codes[start : start + shard.count]))})
-            for start, shard in zip(starts.tolist(), exact.shards, strict=False)
-        )
-        changes = {"subspaces": SUBSPACES[0], "sharpness": SHARPNESS, "book": self._blob(pack_book(book))}
-        return exact.model_copy(update={**changes, "shards": shards})
-
-
 @pytest.fixture(scope="module")
 def newspaper() -> Newspaper:
     return Newspaper(newspaper_pool(), default_ranker())
@@ -80,10 +31,7 @@ def newspaper() -> Newspaper:
 
 @pytest.fixture(scope="module")
 def readers(newspaper: Newspaper, tmp_path_factory: pytest.TempPathFactory) -> TopicReaders:
-    pool = newspaper.pool
-    backend = NewspaperBackend(pool=SyntheticPool(pool.cards, pool.vectors), pool_codes=True, created_at=NOW)
-    backend.newspaper = pool
-    backend.rank_by_default()
+    backend = NewspaperBackend.over(newspaper.pool, NOW)
     return TopicReaders(backend, tmp_path_factory.mktemp("topics"), listed=DEFAULT_LIST, now=NOW)
 
 

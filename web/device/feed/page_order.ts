@@ -143,8 +143,9 @@ export function placed(
     for (const row of [...taken, ...explore]) anyShare[row] = false;
     picked.push(...bestFirst(scores, placesOf(anyShare)).slice(0, left));
   }
-  const readEvents = new Set(preferences.clicks.map((card) => card.story).filter((story) => story));
-  const mayLead = unseen.map((is, row) => is && !readEvents.has(stories[row] as string));
+  const { readEvents } = preferences;
+  const wasRead = candidates.ids.map((id, row) => readEvents.has(id) || readEvents.has(stories[row] as string));
+  const mayLead = unseen.map((is, row) => is && !wasRead[row]);
   const led = ledBy(picked, mayLead, scores, anyShare, [...taken, ...explore]);
   const inSlot = (these: readonly number[], slot: PageSlot): Placed[] => these.map((row) => ({ row, slot }));
   const page = [
@@ -170,8 +171,8 @@ function withPromised(given: readonly Placed[], promised: ReadonlyMap<number, Pa
     const event = stories[row] as string;
     const same = free.filter((at) => event !== NO_STORY && stories[(page[at] as Placed).row] === event);
     const slots: readonly PageSlot[] = [slot, "for_you", "explore", "fresh"];
-    const options = [same, ...slots.map((one) => free.filter((at) => page[at]?.slot === one))];
-    const at = options.map((places) => places.at(-1)).find((last) => last !== undefined && page[last]?.slot !== "lead");
+    const others = slots.map((one) => free.filter((at) => page[at]?.slot === one).at(-1));
+    const at = same.at(-1) ?? others.find((last) => last !== undefined && page[last]?.slot !== "lead");
     if (at !== undefined) page[at] = { row, slot: (page[at] as Placed).slot };
   }
   return page;

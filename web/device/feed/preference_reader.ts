@@ -63,7 +63,8 @@ export interface MutedInterest {
  *
  * clicks: recently clicked articles, oldest first, with clickVectors [H, D] in the same order and clickInterests [H],
  * each click's interest label ('' if none). likedCards with liked [n, D], and disliked [n, D]: articles with reactions.
- * read, dislikedIds and hiddenIds (by mute rules) are in no new page. unwanted: the topics of disliked articles, one entry each.
+ * read, dislikedIds and hiddenIds (by mute rules) are in no new page. readEvents: as
+ * `ReadMarks.events`. unwanted: the topics of disliked articles, one entry each.
  */
 export interface UserPreferences {
   readonly clicks: readonly NewsCard[];
@@ -73,6 +74,7 @@ export interface UserPreferences {
   readonly liked: Vectors;
   readonly disliked: Vectors;
   readonly read: ReadonlySet<string>;
+  readonly readEvents: ReadonlySet<string>;
   readonly hiddenIds: ReadonlySet<string>;
   readonly dislikedIds: ReadonlySet<string>;
   readonly unwanted: readonly string[];
@@ -137,6 +139,7 @@ export class PreferenceReader {
       liked: liked.vectors,
       disliked: waved.vectors,
       read: this.readMarks.ids(),
+      readEvents: this.readMarks.events(),
       hiddenIds: this.muteRules.hidden(),
       dislikedIds: new Set(disliked),
       unwanted: waved.cards.map((card) => card.topic).filter((topic) => topic !== ""),

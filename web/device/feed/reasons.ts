@@ -21,7 +21,7 @@ const WHYS = new TextCatalogue(whys);
 type Lifts = Readonly<Record<TermName, number>>;
 type Nameable = "read" | "section" | "liked" | "following" | "chosen" | "popular" | "rare" | "editors";
 
-/** The number of recent clicks per topic and per section. */
+/** The number of stories recently opened, each once, per topic and per section. */
 interface Read {
   readonly topics: ReadonlyMap<string, number>;
   readonly sections: ReadonlyMap<string, number>;
@@ -46,7 +46,8 @@ export function reasons(
   recent: readonly boolean[],
 ): Reason[] {
   const { clicks } = preferences;
-  const read: Read = { topics: tally(clicks.map(topicOf)), sections: tally(clicks.map((card) => card.section)) };
+  const opened = [...new Map(clicks.map((card) => [card.id, card])).values()];
+  const read: Read = { topics: tally(opened.map(topicOf)), sections: tally(opened.map((card) => card.section)) };
   const cardOf = (place: Placed): NewsCard => candidates.cards[place.row] as NewsCard;
   const stories = tally(page.filter((place) => place.slot === "developing").map((place) => cardOf(place).story));
   return page.map((place) => {

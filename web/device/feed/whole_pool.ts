@@ -225,6 +225,14 @@ export class WholePool {
     return ids.flatMap((id) => cards.get(id) ?? []);
   }
 
+  /** The articles before and after one in a list, which `show` copies; null where there is none. */
+  beside(newsId: string, ids: readonly string[]): { before: NewsCard | null; after: NewsCard | null } {
+    const at = ids.indexOf(newsId);
+    const [before = null, after = null] = at < 0 ? [] : [at - 1, at + 1].map((place) => this.cardsOf(ids.slice(Math.max(0, place), place + 1))[0] ?? null);
+    this.show([before, after].filter((card) => card !== null));
+    return { before, after };
+  }
+
   /** Articles not in `found` that answer the search by related words, then some close to its results. */
   private close(meaning: ReadonlyMap<string, number>, leads: readonly NewsCard[], found: ReadonlySet<string>): NewsCard[] {
     const answers = [...meaning].filter(([id, sum]) => sum >= MEANING_FLOOR && !found.has(id)).map(([id]) => id);
@@ -324,6 +332,7 @@ export function related({ serving, stores }: Parts, newsId: string): NewsCard[] 
       liked: none,
       disliked: none,
       read: new Set([newsId]),
+      readEvents: new Set(),
       dislikedIds: new Set(stores.feedback.reactions("less").map((one) => one.newsId)),
       unwanted: [],
       hiddenIds: stores.muteRules.hiddenAmong(known.ids),

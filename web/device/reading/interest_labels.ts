@@ -33,9 +33,9 @@ interface Word {
 /**
  * Proper names in title and abstract, by their capitals; none in scripts without capitals.
  *
- * Of a name of several words each two neighbours count ("Anna Maria Berg": "Anna Maria", "Maria Berg"), with lower-case
+ * A name of several words counts, and each two neighbours of it ("Anna Maria Berg": "Anna Maria", "Maria Berg"), with lower-case
  * words between them ("Bank of Torgan" is one name, not two). A word that begins a sentence counts only beside another
- * capital.
+ * capital, as does a genitive like "Towns’".
  */
 export function properNames(card: NewsCard): ReadonlySet<string> {
   let known = KNOWN.get(card);
@@ -71,8 +71,13 @@ function namesIn(text: string): Set<string> {
 }
 
 function namedBy(run: readonly Word[], text: string): string[] {
-  if (run.length > 1) return run.slice(1).map((second, at) => text.slice((run[at] as Word).start, second.end));
-  return run.filter((word) => !beginsSentence(text.slice(0, word.start))).map((word) => word.text);
+  if (run.length > 1) {
+    const [first] = beginsSentence(text.slice(0, run[0]!.start)) ? run.slice(1) : run;
+    const last = run.at(-1) as Word;
+    const pairs = run.slice(1).map((second, at) => text.slice((run[at] as Word).start, second.end));
+    return first === last ? pairs : [...pairs, text.slice(first!.start, last.end)];
+  }
+  return run.filter((word) => !beginsSentence(text.slice(0, word.start)) && !word.text.endsWith("’")).map((word) => word.text);
 }
 
 /** Whether what follows `before` begins a sentence or a quotation. */

@@ -22,6 +22,13 @@ export class ReadMarks {
     return new Set(this.database.rows<{ news_id: string }>("SELECT news_id FROM read_story").map((row) => row.news_id));
   }
 
+  /** The events of all read stories that are here, and the ids of articles that list one of them. */
+  events(): Set<string> {
+    type Row = { story: string | null; lead: string | null };
+    const found = this.database.rows<Row>("SELECT story, lead FROM read_story JOIN article ON id = news_id");
+    return new Set(found.flatMap(({ story, lead }) => [story ?? "", lead ?? ""]).filter((name) => name));
+  }
+
   /** Number of stories first read after a moment. */
   countSince(moment: number): number {
     return this.database.number("SELECT count(*) FROM read_story WHERE at > ?", [toUs(moment)]);

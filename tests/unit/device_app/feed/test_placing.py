@@ -104,14 +104,13 @@ def test_fresh_and_explore_slots_get_unseen_stories() -> None:
 
 
 def test_lead_is_neither_seen_nor_a_further_report_of_an_event_that_was_read() -> None:
-    """Scores rise with the row, so that the last row would lead."""
-    read = card("read", story="storm")
+    """Scores rise with the row, so that the last row would lead. n3 lists a report that was read."""
     report = [
         card(f"n{row}", title=f"Headline {row}", topic=f"topic {row}", section=f"section {row}") for row in range(6)
     ]
     report[5] = report[5].model_copy(update={"story": "storm"})
     candidates = Candidates(tuple(report), np.eye(6, 256, dtype=np.float32), "encoder")
-    reader = replace(NO_TASTES, clicks=(read,), click_vectors=POOL.vectors[:1], click_interests=("",))
+    reader = replace(NO_TASTES, read_events=frozenset({"storm", "n3"}))
     scores, seen = np.arange(6, dtype=float), np.array([False, False, False, False, True, False])
     settings = SETTINGS.model_copy(update={"fresh_slots": 0, "explore_slots": 0, "developing_stories": 0})
     page = placed(
@@ -125,7 +124,29 @@ def test_lead_is_neither_seen_nor_a_further_report_of_an_event_that_was_read() -
         kinship=Kinship(candidates, None),
         seen=seen,
     )
-    assert (page[0].slot, candidates.cards[page[0].row].id) == ("lead", "n3")
+    assert (page[0].slot, candidates.cards[page[0].row].id) == ("lead", "n2")
+
+
+def test_promised_report_of_the_leads_event_leads_instead_of_standing_beside_it() -> None:
+    report = [
+        card(f"n{row}", title=f"Headline {row}", topic=f"topic {row}", section=f"section {row}") for row in range(6)
+    ]
+    for row in (0, 5):
+        report[row] = report[row].model_copy(update={"story": "storm"})
+    candidates = Candidates(tuple(report), np.eye(6, 256, dtype=np.float32), "encoder")
+    settings = SETTINGS.model_copy(update={"fresh_slots": 0, "explore_slots": 0, "developing_stories": 0})
+    page = placed(
+        candidates,
+        np.arange(6, dtype=float),
+        NO_TASTES,
+        NOW,
+        settings,
+        size=3,
+        chance=random.Random(1),
+        kinship=Kinship(candidates, None),
+        promised={0: "for_you"},
+    )
+    assert [(place.row, place.slot) for place in page] == [(0, "lead"), (4, "for_you"), (3, "for_you")]
 
 
 def test_developing_stories_have_a_report_of_the_last_hours() -> None:

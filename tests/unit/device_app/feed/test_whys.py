@@ -166,10 +166,24 @@ def test_country_named_across_all_sections_does_not_relate_stories() -> None:
     assert [kin.name for kin in two.of(about[1], apart[1], read.clicks, read.click_vectors)] == ["Torgan"]
 
 
+def test_reason_names_the_whole_name_that_both_stories_have() -> None:
+    """Each pair of neighbours is a name too, and "Social Democratic" is the longer one of the two."""
+    said = ("voters rank housing first, says the Social Democratic Front", "a lead over the Social Democratic Front")
+    about = [card(f"c{n}", title=title, section="s", topic=f"t{n}") for n, title in enumerate(said)]
+    apart = np.stack([_axis(1), _axis(0, 1)])
+    kinship = Kinship(Candidates(tuple(about), apart, "e"), 0.8)
+    assert [kin.name for kin in kinship.of(about[1], apart[1], about[:1], apart[:1])] == ["Social Democratic Front"]
+
+
 @pytest.mark.parametrize(
     ("title", "names"),
     [
-        ("Stocks fall as Anna Maria Berg leaves Torgan", {"Anna Maria", "Maria Berg", "Torgan"}),
+        ("Stocks fall as Anna Maria Berg leaves Torgan", {"Anna Maria Berg", "Anna Maria", "Maria Berg", "Torgan"}),
+        (
+            "The Social Democratic Front gains in most of the polls",
+            {"The Social", "Social Democratic", "Democratic Front", "Social Democratic Front"},
+        ),
+        ("Kawabata loses Farmers’ and Towns’ leadership vote", set()),
         ("Bread is dear. Cities wait", set()),
         ("Every Word Of This Headline Is Big", set()),
         ("“Never again,” says Okafor", {"Okafor"}),

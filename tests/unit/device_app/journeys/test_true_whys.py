@@ -58,6 +58,7 @@ def test_every_reason_shown_is_about_this_reader_or_true_of_the_story(
     assert [item.reason.words for item in page.items if not is_true(item, page, [], hours)] == []
     click_on(device, backend, TOPIC, 4, clock)
     read = [entry.card for entry in device.library.history().entries if entry.card]
+    device.reading.open(read[0].id, page.feed_id)  # a second click on the same story
     shown: list[str] = []
     for visit in range(PAGES):
         clock.go_on(900)

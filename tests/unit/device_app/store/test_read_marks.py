@@ -50,6 +50,18 @@ def test_opened_story_is_read_until_its_click_is_deleted(stores: DeviceStores) -
     assert stores.articles.counts() == {"A": (2, 2)}
 
 
+def test_events_are_those_of_opened_and_marked_stories_and_cards_that_list_them(stores: DeviceStores) -> None:
+    also = AlsoIn(id="c", title="c", publisher="B", url="", published_at=NOW)
+    put(stores, *(card(name).model_copy(update={"story": f"event {name}"}) for name in "ab"))
+    put(stores, card("lead").model_copy(update={"also": (also,)}), card("unread").model_copy(update={"story": "other"}))
+    assert stores.read_marks.events() == frozenset()
+    clicked = stores.clicks.add("a", None, NOW)
+    stores.read_marks.mark(["b", "c"], NOW)
+    assert stores.read_marks.events() == {"event a", "event b", "lead"}
+    stores.clicks.delete(clicked)
+    assert stores.read_marks.events() == {"event b", "lead"}
+
+
 def test_read_marks_are_not_clicks_and_can_be_undone_together(stores: DeviceStores) -> None:
     put(stores, card("a"), card("b"), card("c", "B"))
     stores.clicks.add("a", None, NOW)

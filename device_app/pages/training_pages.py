@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import WORDS, PageRenderer, see_other
 from device_app.view_models.training import TrainingView
-from protocol.formatting import age, size
 
 ONE_ROUND_EPSILON = 5.0
 """Daily budget that joining sets if there was none.
@@ -21,36 +19,14 @@ One round of the usual kind is charged 4.3.
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """Return the training routes; a script polls `/training/live` while the page is open."""
+    """Return the training routes; a script keeps an open page up to date."""
     device = renderer.device
     routes = renderer.router()
 
     @routes.get("/training", **page())
     def training(request: Request) -> Response:
         view = device.training()
-        return renderer.page(request, "training", training=view, steps=steps(view), mark=mark(view))
-
-    @routes.get("/training/live")
-    def live() -> Response:
-        view = device.training()
-        looked = view.looked_at if view.round is None else view.seen_at
-        figures = {} if looked is None else {"looked": _ago(looked)}
-        if view.round is None or view.gone:
-            return JSONResponse({"round": None, "state": mark(view), "live": False, "figures": figures})
-        figures |= {
-            "joined": f"{view.round.joined:,}",
-            "uploaded": f"{view.round.uploaded:,}",
-            "received": size(view.round.received_bytes),
-        }
-        return JSONResponse(
-            {
-                "round": view.round.round,
-                "state": mark(view),
-                "stage": view.stage,
-                "live": view.round.state not in ("applied", "failed"),
-                "figures": figures,
-            }
-        )
+        return renderer.page(request, "training", training=view, steps=steps(view))
 
     @routes.post("/training/pause", **form())
     def pause(paused: Annotated[Literal["yes", "no"], Form()]) -> Response:
@@ -65,25 +41,6 @@ def router(renderer: PageRenderer) -> APIRouter:
         return see_other("/training", "settings")
 
     return routes
-
-
-def mark(view: TrainingView) -> str:
-    """Return what a page shows besides its figures, as one text; a page with another one is out of date.
-
-    '' if the device checks for no rounds and shows none.
-    """
-    current = view.round
-    if current is None and not (view.settings.training or view.settings.counting):
-        return ""
-    shown = "none" if current is None else f"{current.round} {current.state}{' gone' if view.gone else ''}"
-    checked = "" if view.looked_at is None else "checked"
-    parts = ", ".join(f"{one.round} {one.state}" for one in view.contributions)
-    return f"{shown}; {checked}; {view.paused}; {parts}"
-
-
-def _ago(then: datetime) -> str:
-    words = age(then, datetime.now(UTC))
-    return words if words in ("yesterday", "just now") else f"{words} ago"
 
 
 def steps(view: TrainingView) -> list[tuple[str, str, str]]:

@@ -2,7 +2,8 @@
 // templates; the device's addresses are stored in the fragment of the app's address (place.ts).
 import { HOME, Place, inBar, outOfPath, own as ownFrom, parted } from "./place";
 import { DeviceLink, hasErased, type Answer, type Asking, type Cleared } from "./link";
-import { InPlace, SLOW_MS, becomeAlike } from "./in_place";
+import { becomeAlike } from "../static/js/alike.js";
+import { InPlace, SLOW_MS } from "./in_place";
 import { BuildNotice, apiOrigin, earlierUse } from "./pinned_build";
 import { keptFrontPage } from "./store/front_page";
 import { UnderWay, fieldsOf, searchAddress } from "./under_way";

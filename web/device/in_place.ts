@@ -1,30 +1,9 @@
 // Updates a page in place to match another document: reactions, hiding, more stories, and which cards were seen.
 //
 // After a reader's action the device draws the page again; only the state of its cards is copied from that drawing.
+import { keepUpToDate } from "../static/js/alike.js";
+import { replace, takeOver } from "../static/js/still.js";
 import type { Asking } from "./link";
-
-/** Attributes that the reader's actions set: an open drawer, and a pressed button's pending state. */
-const READERS_OWN: ReadonlySet<string> = new Set(["open", "aria-busy"]);
-
-/** Makes the children of `here` equal to those of `now`, which is consumed. */
-export function becomeAlike(here: Element, now: Element): void {
-  const [mine, theirs] = [[...here.childNodes], [...now.childNodes]];
-  if (mine.length !== theirs.length || mine.some((node, at) => node.nodeName !== theirs[at]?.nodeName))
-    return here.replaceChildren(...theirs);
-  mine.forEach((node, at) => {
-    const other = theirs[at];
-    if (!other || node.isEqualNode(other)) return;
-    if (node instanceof Element && other instanceof Element) {
-      takeAttributes(node, other);
-      becomeAlike(node, other);
-    } else node.nodeValue = other.nodeValue;
-  });
-}
-
-function takeAttributes(here: Element, now: Element): void {
-  for (const { name } of [...here.attributes]) if (!now.hasAttribute(name) && !READERS_OWN.has(name)) here.removeAttribute(name);
-  for (const { name, value } of now.attributes) if (here.getAttribute(name) !== value) here.setAttribute(name, value);
-}
 
 const SEEN_AFTER_MS = 1_000;
 const REPORT_EVERY_MS = 2_000;
@@ -59,6 +38,7 @@ export class InPlace {
     else this.observe = () => {};
     const coming = document.querySelector("[data-coming]");
     if (coming) void this.await(coming);
+    keepUpToDate(() => this.here());
   }
 
   /** Fills a placeholder of the page once its content has arrived. */
@@ -147,21 +127,9 @@ export class InPlace {
     if (!fresh || mine !== this.asked) return;
     for (const card of document.querySelectorAll("[data-story][id]")) {
       const now = fresh.getElementById(card.id);
-      if (now) this.takeOver(card, now);
+      if (now) takeOver(card, now, (words) => this.host.say(words));
     }
     replace(document.querySelector("[data-offer]"), fresh.querySelector("[data-offer]"));
-  }
-
-  private takeOver(card: Element, now: Element): void {
-    if (card.className !== now.className) card.className = now.className;
-    const states = [...now.querySelectorAll("form[data-react] button")];
-    card.querySelectorAll("form[data-react] button").forEach((button, at) => {
-      const state = states[at]?.getAttribute("aria-pressed");
-      if (state && button.getAttribute("aria-pressed") !== state) button.setAttribute("aria-pressed", state);
-    });
-    const veil = now.querySelector("[data-veil]");
-    const said = veil?.querySelector("p")?.textContent;
-    if (replace(card.querySelector("[data-veil]"), veil) && said) this.host.say(said);
   }
 
   /**
@@ -225,10 +193,4 @@ function focusHeld(): (next: Element | null | undefined) => void {
     const stays = document.activeElement !== held && document.activeElement !== document.body;
     if (!stays && next instanceof HTMLElement) next.focus({ preventScroll: true });
   };
-}
-
-function replace(place: Element | null, now: Element | null): boolean {
-  if (!place || !now || place.innerHTML === now.innerHTML) return false;
-  place.replaceChildren(...now.childNodes);
-  return true;
 }

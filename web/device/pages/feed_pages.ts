@@ -14,6 +14,7 @@ import { mechanismFacts, worthOf } from "../view_models/privacy";
 import { todayView } from "../view_models/traffic";
 import { WORDS, lookup, type PageAnswer, type PageRenderer, type PageRequest } from "./renderer";
 import { get, Nowhere, pageNumber, post, seeOther, type Route } from "./route";
+import { ONE_ROUND_EPSILON } from "./training_pages";
 
 const FRESH_SHOWN = 120;
 /** Cards on one page of Fresh, which keeps its HTML below 80 kB. */
@@ -27,8 +28,6 @@ const SAVED_HELD_MS = HOUR_MS / 4;
 const RHYTHM = ["", "", "", "brief", "brief", "brief", "wide", "", "", "", "half", "half", "brief", "brief", "brief"] as const;
 const SIXTHS: Readonly<Record<string, number>> = { wide: 6, half: 3 };
 const RENEWED = /^(?:fresh|explore|popular|following|saved|(?:topic|section|publisher)\/[\s\S]{1,120}|search\/[\s\S]{1,200})$/;
-/** The daily budget that joining sets if there was none: one usual round is charged 4.3. */
-const ONE_ROUND_EPSILON = 5;
 
 type Allowance = "reports" | "counting" | "training";
 

@@ -1,24 +1,18 @@
 // Training: the current round, what this device contributes, and the switch.
-import { age, grouped, size } from "../protocol/formatting";
 import { type TrainingView, trainingView } from "../view_models/training";
 import { type PageRenderer, WORDS } from "./renderer";
 import { get, post, seeOther, type Route } from "./route";
 import { chosen } from "./story_pages";
 
 /** The daily budget that joining sets if there was none: one usual round is charged 4.3. */
-const ONE_ROUND_EPSILON = 5;
+export const ONE_ROUND_EPSILON = 5;
 
 export function trainingPages(renderer: PageRenderer): Route[] {
   const { device } = renderer;
-  const view = (): Promise<TrainingView> => trainingView(device.parts, device.trainingPaused);
   return [
     get(/^\/training$/, async (call) => {
-      const training = await view();
-      return renderer.page(call, "training", { training, steps: steps(training), mark: mark(training) });
-    }),
-    get(/^\/training\/live$/, async () => {
-      const content = new TextEncoder().encode(JSON.stringify(live(await view(), Date.now())));
-      return { kind: "file", name: "live.json", type: "application/json", content };
+      const training = await trainingView(device.parts, device.trainingPaused);
+      return renderer.page(call, "training", { training, steps: steps(training) });
     }),
     post(/^\/training\/pause$/, ({ form }) => {
       const paused = chosen("paused", form.one("paused"), ["yes", "no"] as const) === "yes";
@@ -32,37 +26,6 @@ export function trainingPages(renderer: PageRenderer): Route[] {
       return seeOther("/training", "settings");
     }),
   ];
-}
-
-/** The data that the page's script reads while the page is open. */
-function live(view: TrainingView, now: number): unknown {
-  const { round, gone, stage } = view;
-  const looked = round === null ? view.looked_at : view.seen_at;
-  const checked = looked === null ? {} : { looked: ago(looked, now) };
-  if (round === null || gone) return { round: null, state: mark(view), live: false, figures: checked };
-  const figures = {
-    ...checked,
-    joined: grouped(round.joined),
-    uploaded: grouped(round.uploaded),
-    received: size(round.received_bytes),
-  };
-  return { round: round.round, state: mark(view), stage, live: !["applied", "failed"].includes(round.state), figures };
-}
-
-/**
- * What a page shows besides its figures, as one text: a page with another one is out of date. '' if the device checks
- * for no rounds and shows none.
- */
-function mark({ round, gone, settings, looked_at: looked, paused, contributions }: TrainingView): string {
-  if (round === null && !(settings.training || settings.counting)) return "";
-  const shown = round === null ? "none" : `${round.round} ${round.state}${gone ? " gone" : ""}`;
-  const parts = contributions.map((one) => `${one.round} ${one.state}`).join(", ");
-  return `${shown}; ${looked === null ? "" : "checked"}; ${paused ? "True" : "False"}; ${parts}`;
-}
-
-function ago(then: number, now: number): string {
-  const words = age(then, now);
-  return ["yesterday", "just now"].includes(words) ? words : `${words} ago`;
 }
 
 /** A round's stages as (label, description, state), where state is 'done', 'now', 'failed' or ''. */

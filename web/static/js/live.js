@@ -3,8 +3,6 @@
 
 const POLL_MS = 2000;
 
-/** @typedef {{round: string | null, state?: string, stage?: string | null, live: boolean, figures?: Record<string, string>}} Live */
-
 export function watchRound() {
   for (const block of document.querySelectorAll("[data-live]"))
     if (block instanceof HTMLElement && !["", "applied", "failed", "published"].includes(block.dataset.state ?? "")) poll(block);
@@ -17,13 +15,13 @@ function poll(block) {
     try {
       const answer = await fetch(block.dataset.live ?? "", { headers: { accept: "application/json" } });
       if (answer.ok) {
-        /** @type {Live} */
+        /** @type {{state?: string, figures?: Record<string, string>}} */
         const live = await answer.json();
         if (live.state !== block.dataset.state) {
           // A reload would send a refused form again; without it, the form's fields keep what was typed.
           return document.querySelector('[role="alert"]') ? undefined : location.reload();
         }
-        for (const [name, value] of Object.entries({ ...live.figures, ...(live.stage ? { stage: live.stage } : {}) })) {
+        for (const [name, value] of Object.entries(live.figures ?? {})) {
           const figure = block.querySelector(`[data-figure="${name}"]`);
           if (figure && figure.textContent !== value) figure.textContent = value;
         }

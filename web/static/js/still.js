@@ -29,14 +29,14 @@ export async function catchUp({ hidden = false } = {}) {
   if (fresh === null || mine !== asked) return;
   for (const card of document.querySelectorAll("[data-story][id]")) {
     const now = fresh.getElementById(card.id);
-    if (now !== null) takeOver(card, now);
+    if (now !== null) takeOver(card, now, announce);
     else if (hidden) card.classList.add("gone");
   }
   replace(document.querySelector("[data-offer]"), fresh.querySelector("[data-offer]"));
 }
 
-/** @param {string} address */
-async function load(address) {
+/** Returns a page of the device. @param {string} address */
+export async function load(address) {
   try {
     const answer = await fetch(address, { headers: { accept: "text/html" } });
     return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
@@ -46,10 +46,12 @@ async function load(address) {
 }
 
 /**
+ * Gives a card the state that it has now. say: announces what its veil says.
  * @param {Element} card
  * @param {Element} now
+ * @param {(words: string) => void} say
  */
-function takeOver(card, now) {
+export function takeOver(card, now, say) {
   if (card.className !== now.className) card.className = now.className;
   const states = [...now.querySelectorAll("form[data-react] button")];
   card.querySelectorAll("form[data-react] button").forEach((button, at) => {
@@ -57,7 +59,8 @@ function takeOver(card, now) {
     if (state && button.getAttribute("aria-pressed") !== state) button.setAttribute("aria-pressed", state);
   });
   const veil = now.querySelector("[data-veil]");
-  if (replace(card.querySelector("[data-veil]"), veil)) announce(veil?.querySelector("p")?.textContent ?? "");
+  const said = veil?.querySelector("p")?.textContent;
+  if (replace(card.querySelector("[data-veil]"), veil) && said) say(said);
 }
 
 /**
@@ -65,7 +68,7 @@ function takeOver(card, now) {
  * @param {Element | null} now
  * @returns {boolean} whether anything changed
  */
-function replace(place, now) {
+export function replace(place, now) {
   if (place === null || now === null || place.innerHTML === now.innerHTML) return false;
   place.replaceChildren(...now.childNodes);
   return true;

@@ -105,7 +105,7 @@ def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int
     """Run `rounds` rounds of each system, in sequence, with a fleet of `devices`."""
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
-        with running_backend(_folder(home / "backend", articles)) as backend:
+        with running_backend(prepared_folder(home / "backend", articles)) as backend:
             fleet = Fleet(DeviceSettings(data_dir=home, backend_url=backend.url, privacy=WILLING), devices, seed=SEED)
             operator = Operator(backend.url, backend.settings.admin_token_file)
             try:
@@ -120,7 +120,7 @@ def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int
                 fleet.close()
 
 
-def _folder(folder: Path, articles: int) -> BackendSettings:
+def prepared_folder(folder: Path, articles: int) -> BackendSettings:
     """Copy the newspaper's folder with a release that has a graph for every system's model."""
     from models.rankers import RANKERS
 

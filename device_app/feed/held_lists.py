@@ -147,6 +147,15 @@ class HeldLists:
             self._found[key] = held
         return replace(held, new=len(set(found).difference(held.ids)))
 
+    def shown(self, name: str) -> list[str]:
+        """Return the ids of a stored list as they are, or of a search's results; none if it isn't stored."""
+        with self._lock:
+            if not name.startswith(FOUND):
+                kept = _read(self._preferences.get(PREFERENCE + name))
+                return [] if kept is None else kept.ids
+            parts = [self._found.get(self._hash(name.removeprefix(FOUND), part)) for part in get_args(FoundPart)]
+            return [news_id for part in parts if part is not None for news_id in part.ids]
+
     def forget(self) -> None:
         """Drop all search results, because the reader erases everything."""
         with self._lock:

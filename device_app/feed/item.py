@@ -81,14 +81,6 @@ class Feed:
         """Return the items of these slots, in feed order."""
         return tuple(item for item in self.items if item.slot in slots)
 
-    def beside(self, news_id: str) -> tuple[NewsCard | None, NewsCard | None]:
-        """Return the stories before and after one in this feed; None where there is none."""
-        at = next((place for place, item in enumerate(self.items) if item.card.id == news_id), None)
-        if at is None:
-            return None, None
-        after = self.items[at + 1].card if at + 1 < len(self.items) else None
-        return (self.items[at - 1].card if at else None), after
-
     @property
     def lead(self) -> FeedItem | None:
         """The item that leads the page, or None."""

@@ -201,6 +201,15 @@ class WholePool:
             return
         self._stores.news.put(taken, vectors, release.encoder, self._clock())
 
+    def beside(self, news_id: str, ids: Sequence[str]) -> tuple[NewsCard | None, NewsCard | None]:
+        """Return the articles before and after one in a list, and `show` them; None where there is none."""
+        at = ids.index(news_id) if news_id in ids else len(ids) + 1
+        with self._lists.still():
+            around = [self.cards_of(ids[max(0, place) : place + 1]) for place in (at - 1, at + 1)]
+            self.show([card for cards in around for card in cards])
+        before, after = (next(iter(cards), None) for cards in around)
+        return before, after
+
     def _readable(self, ids: list[str]) -> list[str]:
         """Return those of these articles that can be opened: not those of a copy that can't be read."""
         if self.size() is not None:

@@ -282,9 +282,9 @@ def alert_words(alert: LoopAlert) -> Mapping[str, str]:
     return {"loop": alert.loop, "said": said, "over": over, "exact": "" if alert.plain else alert.words}
 
 
-def local_path(path: str, fallback: str = "/") -> str:
-    """Return the path if it is on this site, else `fallback`."""
-    return path if re.fullmatch(rf"/(?![/\\])[^\\\s\x00-\x1f]{{0,{BACK_CHARS - 1}}}", path) else fallback
+def local_path(path: str) -> str:
+    """Return the path if it is on this site, else that of the feed."""
+    return path if re.fullmatch(rf"/(?![/\\])[^\\\s\x00-\x1f]{{0,{BACK_CHARS - 1}}}", path) else "/"
 
 
 def see_other(path: str, said: str | None = None) -> RedirectResponse:

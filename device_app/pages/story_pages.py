@@ -5,12 +5,14 @@ Everything is answered on the device.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
+from device_app.feed.held_lists import FOUND
 from device_app.pages.local_origin import followed, navigates
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import (
@@ -31,6 +33,12 @@ IDS = rf"^{ID}(?: {ID})*$"
 """Ids of stories, separated by spaces."""
 MARKED_AT_ONCE = 1_000
 """Maximum number of stories that one form marks as read; no page shows more."""
+
+
+def name_of(path: str | None, found: str | None) -> str:
+    """Return the name of the list at a path, or of a search's results, as `HeldLists` names them."""
+    name = unquote((path or "").partition("?")[0].removeprefix("/"))
+    return re.sub("^explore/", "section/", name) if found is None else FOUND + found
 
 
 def router(renderer: PageRenderer) -> APIRouter:
@@ -62,18 +70,23 @@ def router(renderer: PageRenderer) -> APIRouter:
             if name and (kind != "topic" or name != card.section or (kind, name) in stances)
         ]
         if listed is not None:
-            came_from, words = local_path(listed, "/feeds"), WORDS("back_to_list")
+            came_from, words = local_path(listed), WORDS("back_to_list")
         elif found is not None:
             came_from, words = f"/search?{urlencode({'q': found})}", WORDS("back_to_results")
         else:
             came_from, words = device.reading.page_path(feed), WORDS("back_to_feed")
         opened_from = device.reading.page(article.feed_id) if article.feed_id else None
-        before, after = opened_from.beside(card.id) if opened_from else (None, None)
+        shown = (
+            [item.card.id for item in opened_from.items] if opened_from else device.lists.shown(name_of(listed, found))
+        )
+        before, after = device.whole_pool.beside(card.id, shown)
         return renderer.cards(
             request,
             "story",
             before=before,
             after=after,
+            found=found,
+            listed=listed,
             tools=WORDS.table("tools"),
             article=article,
             card=card,

@@ -6,7 +6,7 @@ Oracles: computed styles, the feed's order, and the requests that Chromium made.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -20,6 +20,11 @@ pytestmark = pytest.mark.browser
 TOOLS = WORDS.table("tools")
 SIZE = "parseFloat(getComputedStyle(document.querySelector('.prose')).fontSize)"
 PAPER = "getComputedStyle(document.body).backgroundColor"
+BARS = """() => {
+  const bar = [...document.querySelectorAll("meta[name=theme-color]")].find((one) => matchMedia(one.media).matches);
+  const shown = Object.assign(document.createElement("p"), { style: `color: ${bar.content}` });
+  return shown.style.color;
+}"""
 SHARED = "navigator.share = async (data) => { window.shared = data; }"
 NOT_SHARED = "delete Navigator.prototype.share"
 
@@ -57,16 +62,17 @@ def test_text_size_and_theme_stay_across_pages_and_tabs(story: Page, standing: S
     assert story.evaluate(SIZE) == pytest.approx(1.25 * size)
     dark = story.evaluate(PAPER)
     assert dark != light
-    assert requests == []
+    assert story.evaluate(BARS) == dark, "the browser's own bars too"
+    assert {urlsplit(one).path for one in requests} <= {"/pulse"}, "only what every page asks now and then"
     expect(other.get_by_role("button", name=TOOLS["dark"])).to_have_attribute("aria-pressed", "true")
-    assert other.evaluate(PAPER) == dark, "another tab follows"
+    assert other.evaluate(PAPER) == other.evaluate(BARS) == dark, "another tab follows"
     story.reload()
     assert (story.evaluate(SIZE), story.evaluate(PAPER)) == (pytest.approx(1.25 * size), dark)
     other.get_by_role("button", name=TOOLS["system"]).click()
     other.get_by_role("button", name=TOOLS["normal"]).click()
     assert other.evaluate("Object.keys(localStorage)") == []
     story.reload()
-    assert (story.evaluate(SIZE), story.evaluate(PAPER)) == (size, light)
+    assert (story.evaluate(SIZE), story.evaluate(PAPER), story.evaluate(BARS)) == (size, light, light)
 
 
 def test_share_passes_the_publishers_address_to_the_system_and_sends_nothing(
@@ -110,6 +116,26 @@ def test_keys_and_links_walk_the_stories_in_the_feeds_order(story: Page, standin
     assert story.locator("[data-beside]").count() == 1, "nothing comes before the first story"
     story.goto(f"{standing.address('typical')}/story/{order[0]}")
     assert story.locator("[data-beside]").count() == 0, "it was opened from no page"
+
+
+@pytest.mark.parametrize("path", ["/explore", "/fresh", "/following", "/explore/science", "/search?q=the"])
+def test_keys_walk_the_list_that_a_story_was_opened_from(
+    context: BrowserContext, standing: StandInDevices, path: str
+) -> None:
+    page = context.new_page()
+    page.goto(standing.address("typical") + path)
+    headlines = page.locator("main [data-story] .headline a")
+    first, second = headlines.all_text_contents()[:2]
+    headlines.first.click()
+    expect(page.locator("h1")).to_have_text(first)
+    opened = len(standing.devices["typical"].opened)
+    page.keyboard.press("j")
+    expect(page.locator("h1")).to_have_text(second)
+    assert len(standing.devices["typical"].opened) == opened + 1, "it counts as opened"
+    page.get_by_role("link", name=TOOLS["previous"]).click()
+    expect(page.locator("h1")).to_have_text(first)
+    page.locator("a[data-back]").click()
+    page.wait_for_url(lambda address: address.startswith(standing.address("typical") + path))
 
 
 def test_tools_without_script_are_not_shown(chromium: Browser, standing: StandInDevices) -> None:

@@ -14,7 +14,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import httpx
 import numpy as np
@@ -86,6 +86,14 @@ ADDRESSES = (
     "/privacy/polls/1/999",
     "/nowhere",
 )
+OPENED_FROM = {
+    "/story/news:4?list=%2Ftopic%2Fsailing%2520boats": ("news:1", "news:10"),
+    "/story/news:9?list=%2Fexplore%2Fsport%3Fpage%3D1": ("news:5", "news:13"),
+    "/story/news:1?list=%2Fexplore%2Fsport": (None, "news:5"),
+    "/story/news:2?list=%2Fexplore%2Fsport": (None, None),
+    "/story/news:3?list=%2F%2Fevil.example": (None, None),
+}
+"""Stories opened from lists that were shown before, and those beside them: a rule hides news:7."""
 
 SEARCHES = "harbour", "nothing has these  words"
 TIMED = 25
@@ -124,7 +132,7 @@ def as_linked(address: str) -> str:
     """Return an address as these pages link it; the browser's device is told that its own links were followed."""
     place, _, asked = address.partition("?")
     news_id, values = place.removeprefix("/story/"), dict(parse_qsl(asked))
-    link = StoryLinks(page_key()).link(news_id, values.get("feed"), values.get("found"))
+    link = StoryLinks(page_key()).link(news_id, values.get("feed"), values.get("found"), values.get("list"))
     return link if place.startswith("/story/") else address
 
 
@@ -255,7 +263,7 @@ def drawn_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any
         {"address": "/story/news:2/react", "form": [["kind", "read"], ["back", "/"]]},
     ]
     kept = [{"address": "/searches", "form": [["words", words], ["back", "/searches"]]} for words in SEARCHES]
-    addresses = (*ADDRESSES, "/settings", "/latency.json")
+    addresses = (*ADDRESSES, *OPENED_FROM, "/settings", "/latency.json")
     asked = [*said, *kept, *({"address": address, "form": None} for address in addresses)]
     with python_device(folder / "python", now) as device:
         device.parts.stores.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -282,7 +290,7 @@ def drawn_pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any
     }
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("address", [*ADDRESSES, *OPENED_FROM])
 def test_both_devices_draw_the_same_page(drawn_pages: tuple[dict[str, Any], Pages], address: str) -> None:
     (status, html), theirs = drawn_pages[1][address]
     assert theirs["kind"] == "page", theirs
@@ -292,6 +300,15 @@ def test_both_devices_draw_the_same_page(drawn_pages: tuple[dict[str, Any], Page
     for place, (one, other) in enumerate(zip(expected, found, strict=False)):
         assert one == other, f"after {expected[max(0, place - 6) : place]}"
     assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("address", OPENED_FROM)
+def test_story_links_to_those_beside_it_in_the_list(drawn_pages: tuple[dict[str, Any], Pages], address: str) -> None:
+    (_, html), theirs = drawn_pages[1][address]
+    for page in (html, unescape(theirs["html"])):
+        links = dict(re.findall(r'class="(previous|next)" href="/story/([^"?]+)', page))
+        assert tuple(links.get(kind) and unquote(links[kind]) for kind in ("previous", "next")) == OPENED_FROM[address]
+        assert 'href="//' not in page, "a list elsewhere isn't linked"
 
 
 @pytest.mark.parametrize("address", ["/", "/story/news:3"])

@@ -21,6 +21,7 @@ from device_app.device import Device
 from device_app.feed.item import Article, Feed
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.settings import DeviceSettings, PerformanceSettings
+from device_app.store.opinions import ReactionKind
 from experiments.bench.newspaper_pages import DEFAULT_LIST, NewspaperPool
 from protocol.news import NewsCard
 from tests.conformance.node_end import ask_node
@@ -32,6 +33,7 @@ HOURS = (0.2, 3.0)
 AWAY_HOURS = 60.0
 """How long before the newspaper's last story a reader begins."""
 OPENED_AT_MOST = 3
+REACTIONS: tuple[ReactionKind, ...] = ("like", "less")
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class DaysOfReading:
             device.library.mark([card.id for card in marked])
             self._read += marked
         if rng.random() < 0.2:
-            card, kind = rng.choice(looked), rng.choice(["like", "less"])
+            card, kind = rng.choice(looked), rng.choice(REACTIONS)
             device.library.react(card.id, kind)
             self._liked |= {card.id} if kind == "like" else set()
 

@@ -18,7 +18,7 @@ from device_app.errors import NewsNotHere
 from device_app.feed.held_lists import HeldIds, HeldList
 from device_app.feed.item import Article, Ending, Feed, FeedItem, PageSlot, Reason
 from device_app.feed.offer import Offer
-from device_app.feed.whole_pool import SEARCH_PAGE, SearchResults
+from device_app.feed.whole_pool import SEARCH_PAGE, SearchResults, WholePool
 from device_app.reading.interest_profile import InterestCluster
 from device_app.settings import PrivacySettings
 from device_app.store.articles import Source
@@ -72,6 +72,7 @@ class PagesDevice:
         self.own_server = self.preparing = None
         self.parts, self.is_unread = pages_parts(), lambda: False
         self.names: dict[int, str] = {}
+        self.shown_ids: dict[str, list[str]] = {}
         self.opened: list[tuple[str, str | None]] = []
         self.bodies: dict[str, str] = {}
         self.found: list[str] = []
@@ -281,6 +282,7 @@ class PagesDevice:
         """Return cards with the words in their headline, and three similar ones."""
         found = [card for card in self.cards if text.lower() in card.title.lower()]
         near = [card for card in self.cards if card not in found][:3] if found and page == 1 else []
+        self.shown_ids[f"search/{text}"] = [card.id for card in (*found, *near)]
         shown = found[(page - 1) * SEARCH_PAGE : page * SEARCH_PAGE]
         return SearchResults(
             tuple(shown), len(found), page, self.now, tuple(near), self.offered.new, 0 if hidden else 3
@@ -332,17 +334,25 @@ class PagesDevice:
 
     def hold(self, name: str, listed: Sequence[NewsCard], *, whole: bool = True) -> HeldList:
         """Return the current page, with what the test offers."""
+        self.shown_ids[name] = [card.id for card in listed]
         return HeldList(self.now, tuple(listed), self.offered.new)
+
+    def shown(self, name: str) -> list[str]:
+        """Return the ids of a list that was held."""
+        return self.shown_ids.get(name, [])
+
+    beside = WholePool.beside
 
     def hold_ids(self, name: str, ids: Sequence[str], *, whole: bool = True) -> HeldIds:
         """Return the current list, with what the test offers."""
+        self.shown_ids[name] = list(ids)
         return HeldIds(self.now, tuple(ids), self.offered.new, None)
 
     def came(self, held: HeldIds, cards: Sequence[NewsCard]) -> frozenset[str]:
         """Return nothing: no story is marked as new."""
         return frozenset()
 
-    whole_pool = reading = library = interests = privacy = property(lambda self: self)
+    whole_pool = reading = library = interests = privacy = _lists = property(lambda self: self)
 
     def size(self) -> int | None:
         """Return the size of the pool's copy; an empty device has none."""

@@ -121,6 +121,12 @@ export class HeldLists {
     return { ...held, new: found.filter((id) => !known.has(id)).length };
   }
 
+  /** The ids of a stored list as they are, or of a search's results; none if it isn't stored. */
+  shown(name: string): readonly string[] {
+    if (!name.startsWith(FOUND)) return this.kept(name)?.ids ?? [];
+    return FOUND_PARTS.flatMap((part) => this.found.get(`${part} ${name.slice(FOUND.length)}`)?.ids ?? []);
+  }
+
   /** Drops search results, when the reader erases everything. */
   forget(): void {
     this.found.clear();

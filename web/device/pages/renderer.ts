@@ -139,10 +139,10 @@ export function artPath(card: { id: string; section: string; topic: string }): s
   return `/static/art/${pictureName(card)}.svg`;
 }
 
-/** The address of a story's page, opened from a feed, from search results, or neither. */
-export function storyLink(newsId: string, feed?: string | null, found?: string | null): string {
+/** The address of a story's page, opened from a feed, from search results, from a list at this path, or none of them. */
+export function storyLink(newsId: string, feed?: string | null, found?: string | null, list?: string | null): string {
   // an empty search is still a search
-  const asked = query({ ...(feed ? { feed } : {}), ...(typeof found === "string" ? { found } : {}) });
+  const asked = query({ ...(feed ? { feed } : {}), ...(typeof found === "string" ? { found } : {}), ...(list ? { list } : {}) });
   return `/story/${quoted(newsId)}${asked && "?"}${asked}`;
 }
 

@@ -48,9 +48,14 @@ export class NotTaken extends Error {}
 
 const BACK_CHARS = 3_000;
 
+/** The path if it is on this site, else that of the feed. */
+export function localPath(path: string): string {
+  return /^\/(?![/\\])[^\\\s\x00-\x1f]*$/.test(path) && path.length <= BACK_CHARS ? path : "/";
+}
+
 /** Redirects after a form to `path`, which may show one of [said] in words.toml. */
 export function seeOther(path: string, said?: string): PageAnswer {
-  const local = /^\/(?![/\\])[^\\\s\x00-\x1f]*$/.test(path) && path.length <= BACK_CHARS ? path : "/";
+  const local = localPath(path);
   if (said === undefined) return { kind: "see_other", path: local };
   const [before = "", anchor] = local.split("#", 2);
   const joined = `${before}${before.includes("?") ? "&" : "?"}said=${said}`;

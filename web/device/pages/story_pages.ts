@@ -1,11 +1,11 @@
 // A story's page and its reactions. The device alone answers everything here.
-import type { Article, Feed } from "../feed/item";
+import { FOUND } from "../feed/held_lists";
+import type { Article } from "../feed/item";
 import { textOfBody } from "../protocol/bodies";
 import { readingMinutes } from "../protocol/formatting";
-import type { NewsCard } from "../protocol/news";
 import { REACTION_KINDS, STANCE_KINDS, type StanceKind } from "../store/opinions";
 import { WORDS, query, type PageAnswer, type PageRenderer } from "./renderer";
-import { get, NotTaken, post, seeOther, type Route } from "./route";
+import { get, localPath, NotTaken, post, seeOther, type Route } from "./route";
 
 const STANCES = ["follow", "block", "none"] as const;
 const NAME_CHARS = 120;
@@ -34,11 +34,10 @@ export function minutesToRead({ pieces, ending }: Article): number | null {
   return text && ending === "whole" ? readingMinutes(text.replaceAll("\n\n", " ")) : null;
 }
 
-/** The stories before and after one in the feed it was opened from; null where there is none. */
-function beside(feed: Feed | null, newsId: string): { before: NewsCard | null; after: NewsCard | null } {
-  const at = feed?.items.findIndex(({ card }) => card.id === newsId) ?? -1;
-  if (!feed || at < 0) return { before: null, after: null };
-  return { before: feed.items[at - 1]?.card ?? null, after: feed.items[at + 1]?.card ?? null };
+/** The name of the list at a path, or of a search's results, as `HeldLists` names them. */
+function listName(path: string, found: string | null): string {
+  const name = decodeURIComponent((path.split("?")[0] ?? "").replace(/^\//, ""));
+  return found === null ? name.replace(/^explore\//, "section/") : FOUND + found;
 }
 
 export function storyPages(renderer: PageRenderer): Route[] {
@@ -47,7 +46,9 @@ export function storyPages(renderer: PageRenderer): Route[] {
     get(/^\/story\/([^/]+)$/, async (call) => {
       const feed = call.query.get("feed");
       const found = call.query.get("found");
-      const from = found === null ? device.reading.pagePath(feed) : `/search?${query({ q: found })}`;
+      const listed = call.query.get("list");
+      const searched = found === null ? device.reading.pagePath(feed) : `/search?${query({ q: found })}`;
+      const from = listed === null ? searched : localPath(listed);
       const article = await device.reading.open(call.parts[0] ?? "", feed, { clicked: call.followed, found: found !== null });
       const { card } = article;
       const stanceOf = (kind: StanceKind, name: string) => device.parts.stores.stances.of(kind, name);
@@ -55,8 +56,11 @@ export function storyPages(renderer: PageRenderer): Route[] {
         ([kind, name, stance]) => name && (kind !== "topic" || name !== card.section || stance !== null),
       );
       const opened = article.feed_id ? device.parts.serving.page(article.feed_id) : null;
+      const shown = opened?.items.map((item) => item.card.id) ?? device.lists.shown(listName(listed ?? "", found));
       return renderer.cards(call, "story", {
-        ...beside(opened, card.id),
+        ...device.wholePool.beside(card.id, shown),
+        found,
+        listed,
         tools: WORDS.table("tools"),
         article,
         card,
@@ -64,7 +68,7 @@ export function storyPages(renderer: PageRenderer): Route[] {
         minutes: minutesToRead(article),
         text: renderer.textOf(article),
         back: `${from}#n-${card.id}`,
-        back_words: WORDS.say(found === null ? "back_to_feed" : "back_to_results"),
+        back_words: WORDS.say(listed !== null ? "back_to_list" : found === null ? "back_to_feed" : "back_to_results"),
       });
     }),
     post(/^\/story\/([^/]+)\/react$/, (call) => {

@@ -21,11 +21,7 @@ export function keepUpToDate(load) {
   if (parts.length) setTimeout(look, LOOK_MS);
 }
 
-/**
- * Makes the children of `here` equal to those of `now`, which is consumed.
- * @param {Element} here
- * @param {Element} now
- */
+/** Makes the children of `here` equal to those of `now`, which is consumed. @param {Element} here @param {Element} now */
 export function becomeAlike(here, now) {
   const [mine, theirs] = [[...here.childNodes], [...now.childNodes]];
   if (mine.length !== theirs.length || mine.some((node, at) => node.nodeName !== theirs[at]?.nodeName))

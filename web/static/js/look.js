@@ -11,4 +11,10 @@
       break; // storage is switched off: the page looks as by default
     }
   }
+  // the browser's own bars have the colour of the chosen theme, not of the system's
+  const bars = [...document.querySelectorAll("meta[name=theme-color]")].map((bar) => ({ bar, usual: String(bar.getAttribute("media")) }));
+  const media = (/** @type {string} */ usual) => (!dataset.theme ? usual : usual.includes(dataset.theme) ? "all" : "not all");
+  const follow = () => bars.forEach(({ bar, usual }) => bar.setAttribute("media", media(usual)));
+  follow();
+  new MutationObserver(follow).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 }

@@ -9,6 +9,7 @@ export function keepPlace() {
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("[data-story] a") : null;
     const story = link?.closest("[data-story][id]");
+    if (link?.matches("[data-beside]")) sessionStorage.removeItem(KEY); // a step back no longer leads to the list
     if (story) {
       const place = {
         page: location.pathname + location.search,

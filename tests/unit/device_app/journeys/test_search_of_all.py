@@ -92,6 +92,24 @@ def test_search_results_stay_fixed_until_a_refresh(make: Make, backend: FakeBack
     assert after.new == 0, "an erase takes what was held"
 
 
+def test_stories_beside_one_follow_the_order_of_the_results(make: Make, backend: FakeBackend) -> None:
+    """The last of a page has the first of the next page after it, which can be opened."""
+    device = device_with_pool(make)
+    first, second = device.library.search(WORDS), device.library.search(WORDS, 2)
+    ids = device.lists.shown(f"search/ {WORDS} ")
+    assert ids[: first.total] == [card.id for page in (1, 2, 3, 4) for card in device.library.search(WORDS, page).cards]
+    assert ids[first.total :] == [card.id for card in first.near]
+    make_again = device_with_pool(make)
+    assert make_again.lists.shown(f"search/{WORDS}") == [], "kept nowhere"
+    before, after = make_again.whole_pool.beside(first.cards[-1].id, ids)
+    assert (before, after) == (first.cards[-2], second.cards[0])
+    assert after is not None
+    assert make_again.reading.open(after.id, found=True).card == after
+    assert make_again.whole_pool.beside(ids[0], ids)[0] is None
+    assert make_again.whole_pool.beside(ids[-1], ids)[1] is None
+    assert make_again.whole_pool.beside("elsewhere", ids) == (None, None)
+
+
 def test_equally_relevant_results_are_ordered_by_date(make: Make, backend: FakeBackend) -> None:
     device = device_with_pool(make)
     alike: dict[float, list[int]] = {}

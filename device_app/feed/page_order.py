@@ -152,7 +152,7 @@ def placed(
 def _with_promised(page: list[Placed], promised: Mapping[int, PageSlot], stories: NDArray[np.intp]) -> list[Placed]:
     """Return the page with all promised rows.
 
-    One that is missing takes the place of another report of its event, else the last place of its slot.
+    One that is missing takes the place of another report of its event, else the last one of its slot outside groups.
     """
     page, here = list(page), {place.row for place in page}
     for row, slot in promised.items():
@@ -162,8 +162,8 @@ def _with_promised(page: list[Placed], promised: Mapping[int, PageSlot], stories
         free = [at for at, place in enumerate(page) if place.row not in promised]
         same = [at for at in free if event != NO_STORY and stories[page[at].row] == event]
         places = [[at for at in free if page[at].slot == one] for one in (slot, "for_you", "explore", "fresh")]
-        others = (options[-1] for options in places if options and page[options[-1]].slot != "lead")
-        at = same[-1] if same else next(others, None)
+        others = (options[-1] for options in places if options)
+        at = same[-1] if same else next((at for at in others if page[at].slot not in ("lead", "developing")), None)
         if at is not None:
             page[at] = Placed(row, page[at].slot)
     return page

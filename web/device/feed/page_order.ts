@@ -160,7 +160,7 @@ export function placed(
 
 /**
  * The page with all promised rows. One that is missing takes the place of another report of its event, else the last
- * place of its slot.
+ * one of its slot outside groups.
  */
 function withPromised(given: readonly Placed[], promised: ReadonlyMap<number, PageSlot>, stories: readonly string[]): Placed[] {
   const page = [...given];
@@ -172,7 +172,7 @@ function withPromised(given: readonly Placed[], promised: ReadonlyMap<number, Pa
     const same = free.filter((at) => event !== NO_STORY && stories[(page[at] as Placed).row] === event);
     const slots: readonly PageSlot[] = [slot, "for_you", "explore", "fresh"];
     const others = slots.map((one) => free.filter((at) => page[at]?.slot === one).at(-1));
-    const at = same.at(-1) ?? others.find((last) => last !== undefined && page[last]?.slot !== "lead");
+    const at = same.at(-1) ?? others.find((last) => last !== undefined && !["lead", "developing"].includes(page[last]!.slot));
     if (at !== undefined) page[at] = { row, slot: (page[at] as Placed).slot };
   }
   return page;

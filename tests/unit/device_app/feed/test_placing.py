@@ -149,6 +149,29 @@ def test_promised_report_of_the_leads_event_leads_instead_of_standing_beside_it(
     assert [(place.row, place.slot) for place in page] == [(0, "lead"), (4, "for_you"), (3, "for_you")]
 
 
+def test_promised_report_of_a_developing_story_splits_no_other_group() -> None:
+    report = [
+        card(f"n{row}", title=f"Headline {row}", topic=f"topic {row}", section=f"section {row}") for row in range(8)
+    ]
+    for row in (5, 6):
+        report[row] = report[row].model_copy(update={"story": "storm", "topic": "weather", "section": "news"})
+    candidates = Candidates(tuple(report), np.eye(8, 256, dtype=np.float32), "encoder")
+    settings = SETTINGS.model_copy(update={"fresh_slots": 0, "explore_slots": 0, "section_share": 1.0})
+    page = placed(
+        candidates,
+        np.arange(8, dtype=float),
+        NO_TASTES,
+        NOW,
+        settings,
+        size=6,
+        chance=random.Random(1),
+        kinship=Kinship(candidates, None),
+        promised={0: "developing"},
+    )
+    assert [place.row for place in page if place.slot == "developing"] == [5, 6]
+    assert 0 in [place.row for place in page if place.slot == "for_you"]
+
+
 def test_developing_stories_have_a_report_of_the_last_hours() -> None:
     ages = {"new": (1, 30), "old": (9, 30)}
     reports = [

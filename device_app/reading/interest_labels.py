@@ -39,7 +39,7 @@ def proper_names(card: NewsCard) -> frozenset[str]:
 
     None in scripts without capitals. A name of several words yields itself and each pair of neighbours ("Anna Maria
     Berg": "Anna Maria", "Maria Berg"), including small words between them ("Bank of Torgan" is one name, not two). A
-    word that begins a sentence counts only next to another capitalised word, as does a genitive like "Towns’".
+    word that begins a sentence counts only next to another capitalised word, and none ends in a genitive ("Towns’").
     """
     return _names_of(card.title, card.abstract)
 
@@ -51,7 +51,7 @@ def forget_names() -> None:
 
 @lru_cache(maxsize=NAMED_CARDS_KEPT)
 def _names_of(title: str, abstract: str) -> frozenset[str]:
-    return frozenset(_names_in(title) | _names_in(abstract)) - CALENDAR
+    return frozenset(name for name in _names_in(title) | _names_in(abstract) if name[-1] != "’") - CALENDAR
 
 
 def _names_in(text: str) -> set[str]:
@@ -78,7 +78,7 @@ def _named_by(run: Sequence[re.Match[str]], text: str) -> set[str]:
         whole = run[1:] if _begins_sentence(text[: run[0].start()]) else run
         spans = [*pairwise(run), *([(whole[0], whole[-1])] if len(whole) > 1 else [])]
         return {text[first.start() : last.end()] for first, last in spans}
-    return {word.group() for word in run if not (_begins_sentence(text[: word.start()]) or word.group().endswith("’"))}
+    return {word.group() for word in run if not _begins_sentence(text[: word.start()])}
 
 
 def _begins_sentence(before: str) -> bool:

@@ -59,7 +59,7 @@ class WhyJudge:
         if item.reason.kind == "liked":
             (like,) = item.reason.clicks
             return words == WHYS("liked", title=like.title) and like.id in visit.liked and self._akin(card, like)
-        return self._is_of_reading(words, item, list(read))
+        return self._is_of_reading(words, item, list(read), all_count=len(opened) <= CLICKS_LIMIT)
 
     def _akin(self, one: NewsCard, other: NewsCard) -> bool:
         return self.newspaper.akin(self.newspaper.row[one.id], self.newspaper.row[other.id])
@@ -67,7 +67,7 @@ class WhyJudge:
     def _a_week(self, publisher: str) -> float:
         return Counter(one.publisher for one in self.newspaper.pool.cards)[publisher] / WEEKS
 
-    def _is_of_reading(self, words: str, item: FeedItem, opened: Sequence[NewsCard]) -> bool:
+    def _is_of_reading(self, words: str, item: FeedItem, opened: Sequence[NewsCard], *, all_count: bool) -> bool:
         card, clicks = item.card, item.reason.clicks
         topics = sum((one.section, one.topic) == (card.section, card.topic) for one in opened)
         sections = sum(one.section == card.section for one in opened)
@@ -76,7 +76,7 @@ class WhyJudge:
             return False
         for kind, most, name in (("topic", topics, card.topic), ("section", sections, card.section)):
             # a story opened from several places counts once, and takes a place of each among the recent clicks
-            counts = range(2 if len(opened) > CLICKS_LIMIT else max(most, 2), most + 1)
+            counts = range(max(most, 2) if all_count else 2, most + 1)
             if words in [WHYS(kind, count=count, **{kind: name}) for count in counts]:
                 return True
         for one in clicks:

@@ -33,6 +33,7 @@ from protocol.rounds import RoundStatus
 PASS = 0.95
 OPENED_WITHIN_SEC = 60.0
 CARDS = tuple(each.system for one in written().purposes for each in one.choices if each.paper and not each.variant)
+"""FedNewsRec's comes last: after it no round runs that needs BERT's states."""
 
 
 class StartRefused(RuntimeError):
@@ -125,7 +126,7 @@ def _said(system: str, card: Card) -> str:
 
 
 def main(systems: Sequence[str], *, rounds: int, devices: int, seconds: float) -> int:
-    """Run the rounds, one of each card in turn; return the exit status."""
+    """Run the rounds, card by card; return the exit status."""
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         with running_backend(prepared_folder(home / "backend", ARTICLES)) as backend:
@@ -137,8 +138,8 @@ def main(systems: Sequence[str], *, rounds: int, devices: int, seconds: float) -
                 backend.processes.check()
                 time.sleep(1.0)
             cards = {system: Card() for system in systems}
-            for _ in range(rounds):
-                for system, card in cards.items():
+            for system, card in cards.items():
+                for _ in range(rounds):
                     _played(tab, system, card, seconds)
                     Console().print(_said(system, card), markup=False, soft_wrap=True)
     passed = all(len(card.seconds) >= PASS * rounds and not card.broken for card in cards.values())

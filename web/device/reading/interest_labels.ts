@@ -35,12 +35,12 @@ interface Word {
  *
  * A name of several words counts, and each two neighbours of it ("Anna Maria Berg": "Anna Maria", "Maria Berg"), with lower-case
  * words between them ("Bank of Torgan" is one name, not two). A word that begins a sentence counts only beside another
- * capital, as does a genitive like "Towns’".
+ * capital, and none ends in a genitive ("Towns’").
  */
 export function properNames(card: NewsCard): ReadonlySet<string> {
   let known = KNOWN.get(card);
   if (!known) {
-    known = new Set([...namesIn(card.title), ...namesIn(card.abstract)].filter((name) => !CALENDAR.has(name)));
+    known = new Set([...namesIn(card.title), ...namesIn(card.abstract)].filter((name) => !CALENDAR.has(name) && !name.endsWith("’")));
     KNOWN.set(card, known);
   }
   return known;
@@ -77,7 +77,7 @@ function namedBy(run: readonly Word[], text: string): string[] {
     const pairs = run.slice(1).map((second, at) => text.slice((run[at] as Word).start, second.end));
     return first === last ? pairs : [...pairs, text.slice(first!.start, last.end)];
   }
-  return run.filter((word) => !beginsSentence(text.slice(0, word.start)) && !word.text.endsWith("’")).map((word) => word.text);
+  return run.filter((word) => !beginsSentence(text.slice(0, word.start))).map((word) => word.text);
 }
 
 /** Whether what follows `before` begins a sentence or a quotation. */

@@ -184,6 +184,7 @@ def test_reason_names_the_whole_name_that_both_stories_have() -> None:
             {"The Social", "Social Democratic", "Democratic Front", "Social Democratic Front"},
         ),
         ("Kawabata loses Farmers’ and Towns’ leadership vote", set()),
+        ("The Farmers’ and Towns’ party gains in the polls", set()),
         ("Bread is dear. Cities wait", set()),
         ("Every Word Of This Headline Is Big", set()),
         ("“Never again,” says Okafor", {"Okafor"}),

@@ -1,4 +1,7 @@
-"""The file with figures that a demo's fleet of simulated readers passes to the console.
+"""What a fleet of simulated readers measured, as a console shows it.
+
+The process that simulates readers for a latency page prints one `MeasuredLatency` as JSON, and the server that started
+it reads it. A demo's fleet passes its figures in a file.
 
 Only a simulated fleet knows its readers' tastes and why their devices stay out of a round. So these figures have no
 message and no route: `ownfeed demo` names one file to both processes, the fleet replaces it as a whole, and the console
@@ -8,7 +11,7 @@ reads it. Neither a reader's device nor a server without such a file is involved
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,6 +23,28 @@ RELEASES_KEPT = 200
 Name = Annotated[str, Field(max_length=80)]
 Count = Annotated[int, Field(ge=0)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class MeasuredStage(BaseModel):
+    """One stage over all pages. place: where the time was spent."""
+
+    model_config = ConfigDict(frozen=True)
+
+    place: Literal["device", "network", "server", "whole"]
+    name: str = Field(max_length=32)
+    p50_ms: Milliseconds
+    p95_ms: Milliseconds
+
+
+class MeasuredLatency(BaseModel):
+    """The stages in their order; the last is the whole way, from a report to a page."""
+
+    model_config = ConfigDict(frozen=True)
+
+    readers: int = Field(ge=1)
+    pages: int = Field(ge=1)
+    stages: tuple[MeasuredStage, ...] = Field(max_length=40)
 
 
 class TastePoint(BaseModel):

@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from protocol.measured_latency import MeasuredLatency
+from protocol.fleet_figures import MeasuredLatency
 from protocol.private_files import write_file
 
 COMMAND = (sys.executable, "-m", "device_app.fleet.latency")

@@ -13,7 +13,7 @@ import numpy as np
 
 from device_app.fleet.fleet import Fleet, Member, read, warm_up
 from device_app.settings import DeviceSettings, PrivacySettings
-from protocol.measured_latency import MeasuredLatency, MeasuredStage
+from protocol.fleet_figures import MeasuredLatency, MeasuredStage
 from protocol.server_timing import DEVICE_STAGES, SERVER_STAGES
 
 REQUEST, PAGE = "recall", "feed"

@@ -11,7 +11,7 @@ import pytest
 
 from backend.measurements import end_to_end
 from backend.measurements.end_to_end import LIMIT_SEC, EndToEndLatency, last, start
-from protocol.measured_latency import MeasuredLatency, MeasuredStage
+from protocol.fleet_figures import MeasuredLatency, MeasuredStage
 from tests.doubles.console_client import OURS, client_of
 from tests.doubles.console_services import StandInServices
 

@@ -86,11 +86,6 @@ class Feed:
         """The item that leads the page, or None."""
         return next(iter(self.in_slot("lead")), None)
 
-    @property
-    def total_device_ms(self) -> float:
-        """Milliseconds from the request to the built feed, network included."""
-        return sum(self.device_ms.values())
-
 
 @dataclass(frozen=True)
 class Article:

@@ -152,7 +152,7 @@ EXTERNAL: dict[str, str] = {
     "device_app": "cryptography fastapi filelock httpx jinja2 numpy onnxruntime platformdirs prometheus_client "
     "pydantic pydantic_core pydantic_settings pythonjsonlogger rich safetensors scipy starlette yoyo",
     "models": "numpy scipy torch",
-    "exporters": "numpy onnx onnxruntime rich sympy torch typer",
+    "exporters": "numpy onnx onnxruntime onnxscript rich sympy torch typer",
     "backend": "PIL alembic anyio babel brotli charset_normalizer cryptography datasketch dateutil dp_accounting faiss "
     "fastapi feedparser filelock "
     "fsspec httpx huggingface_hub jinja2 lxml nh3 numpy onnxruntime platformdirs prometheus_client "

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from exporters import parity
 from exporters.graph import export_gradient_graph, export_inference_graph
 from exporters.graphs import recall_graphs
 from exporters.news_encoder import without_known_noise
@@ -48,14 +49,24 @@ def graph() -> onnx.ModelProto:
 
 
 def test_correct_graph_passes_with_its_measured_difference(graph: onnx.ModelProto) -> None:
-    parity = check_parity(SumRanker(), SPEC, graph.SerializeToString())
-    assert parity.largest_difference < 1e-5
-    assert parity.cases == 18  # six batches, own weights and two fresh sets
+    found = check_parity(SumRanker(), SPEC, graph.SerializeToString())
+    assert found.largest_difference < 1e-5
+    assert found.cases == 18  # six batches, own weights and two fresh sets
 
 
 def test_graph_of_another_function_fails_naming_output_and_readers(graph: onnx.ModelProto) -> None:
     with pytest.raises(ParityError, match=r"graph score, output scores, batch of 1 \(no clicks\): differs .* by 0.001"):
         check_parity(SumRanker(offset=0.001), SPEC, graph.SerializeToString())
+
+
+def test_batch_at_a_kink_is_drawn_once_more(graph: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter([1.0, *[0.0] * 18])
+    monkeypatch.setattr(parity, "_difference", lambda ours, theirs: next(found))
+    assert check_parity(SumRanker(), SPEC, graph.SerializeToString()).cases == 18
+    assert next(found, None) is None
+    monkeypatch.setattr(parity, "_difference", lambda ours, theirs: 1.0)
+    with pytest.raises(ParityError, match="batch of 1"):
+        check_parity(SumRanker(), SPEC, graph.SerializeToString())
 
 
 def test_graph_with_constant_weights_is_refused(graph: onnx.ModelProto) -> None:

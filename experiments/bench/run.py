@@ -48,7 +48,7 @@ BENCHES = {
     "latency": Bench("experiments.bench.latency", 10, timed=True, short=True),
     "feed": Bench("experiments.bench.feed", 30),
     "overload": Bench("experiments.bench.overload", 10, timed=True, short=True),
-    "changes": Bench("experiments.bench.changes", 5, short=True),
+    "changes": Bench("experiments.bench.changes", 5),
     "polls": Bench("experiments.bench.polls", 10, timed=True, short=True),
     "workers": Bench("experiments.bench.workers", 15, timed=True, short=True),
     "round": Bench("experiments.bench.round", 15, timed=True, short=True),

@@ -70,18 +70,6 @@ def test_duplicate_error_codes_are_detected() -> None:
         DuplicateCodeError.code = DuplicateCodeError.title = "gone-again"
 
 
-def test_error_tree_in_the_docstring_matches_the_module() -> None:
-    from backend import errors
-
-    drawn = {line.split("─ ")[1].split()[0] for line in (errors.__doc__ or "").splitlines() if "── " in line}
-    written = {
-        name
-        for name, value in vars(errors).items()
-        if isinstance(value, type) and issubclass(value, OwnfeedError) and value is not OwnfeedError
-    }
-    assert drawn == written
-
-
 def test_problem_contains_the_facts_of_its_error() -> None:
     problem = problem_of(OwnfeedError("One sentence.", field="f", limit="l", current="r3"))
     assert problem.model_dump()["current"] == "r3"

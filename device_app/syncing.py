@@ -21,7 +21,7 @@ from device_app.sync.encoder_takeover import EncoderTakeover
 from device_app.sync.picture_sync import PictureSync
 from device_app.sync.pool_codes import PoolSync
 from device_app.uplink.backend_client import read_vectors
-from protocol.recall import DefaultList, RecallAnswer
+from protocol.recall import DefaultListAnswer, RecallAnswer
 
 log = logging.getLogger(__name__)
 
@@ -140,16 +140,17 @@ class Syncing:
         if self.online is False:
             self.online = True
 
-    def _take_default_list(self, answer: DefaultList | None) -> None:
-        """Queue the texts of what is new on the list; once per run, and after lost ones, of all if some are missing."""
+    def _take_default_list(self, answer: DefaultListAnswer | None) -> None:
+        """Queue the texts of what is new on the list, or of all of it once per run and after some were given up.
+
+        After some were given up it asks for all, whichever are here: those depend on what was read.
+        """
         models = self._serving.models()
-        if self._bodies.lost_some():
-            self._texts_checked = False
-        if answer is not None and (answer.order is None or self._texts_checked):
+        if answer is not None and (answer.order is None or (self._texts_checked and not self._bodies.lost_some())):
             self._bodies.want(answer, read_vectors(answer, models.dimensions), common=True)
-        elif not self._texts_checked:
+        elif answer is not None or not self._texts_checked:
             default_list = self._serving.feed_context.default_list.candidates(models.encoder, models.dimensions)
-            if self._stores.news.without_body([card.id for card in default_list.cards]):
+            if answer is not None or self._stores.news.without_body([card.id for card in default_list.cards]):
                 kept = RecallAnswer(
                     release=models.release, encoder=models.encoder, candidates=default_list.cards, vectors=b""
                 )

@@ -282,7 +282,7 @@ DEFAULT_LIST_LENGTH = 600
 """The length at which a device gets the default list's changes; a list of another length is always whole."""
 
 
-class DefaultList(RecallAnswer):
+class DefaultListAnswer(RecallAnswer):
     """GET /v1/news/front: the default list, whole or as its changes since the list that the device has.
 
     order: None for the whole list. Otherwise the list, each article by its place in the earlier list followed by

@@ -14,7 +14,7 @@ from backend.recall.service import compress
 from backend.server.request_limits import SOURCE, takes_gzip
 from backend.server.shared_answers import FOR_ALL
 from protocol.news import BodiesAnswer, BodiesRequest, NewsBody
-from protocol.recall import CANDIDATES_LIMIT, DEFAULT_LIST_LENGTH, DefaultList
+from protocol.recall import CANDIDATES_LIMIT, DEFAULT_LIST_LENGTH, DefaultListAnswer
 
 if TYPE_CHECKING:
     from backend.composition import Services
@@ -29,7 +29,9 @@ def router(services: Services) -> APIRouter:
 
     compressed = lru_cache(maxsize=32)(compress)
 
-    @routes.get("/v1/news/front", response_class=Response, responses=answers(422, also={200: DefaultList, 304: None}))
+    @routes.get(
+        "/v1/news/front", response_class=Response, responses=answers(422, also={200: DefaultListAnswer, 304: None})
+    )
     async def default_list(
         request: Request,
         limit: Annotated[int, Query(ge=1, le=CANDIDATES_LIMIT)] = DEFAULT_LIST_LENGTH,

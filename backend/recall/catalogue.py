@@ -371,7 +371,7 @@ class Catalogue:
     def encode(self, rows: Sequence[int], release: str, order: Sequence[int] | None = None) -> bytes:
         """These rows as the JSON of a RecallAnswer, byte for byte what pydantic would write.
 
-        order: that of a DefaultList of changes.
+        order: that of a DefaultListAnswer of changes.
         """
         picked = np.fromiter(rows, dtype=np.intp, count=len(rows))
         vectors = urlsafe_b64encode(pack(quantise(self.vectors[picked])))

@@ -223,7 +223,7 @@ class RecallService:
         return answer
 
     def default_list(self, limit: int, since: str | None = None) -> NamedList:
-        """The default list as a DefaultList in JSON bytes, as changes if the list named `since` was among the last.
+        """The default list as a DefaultListAnswer in JSON bytes: its changes if `since` names one of the last lists.
 
         While the catalogue is still by an older encoder, the list is of that encoder's newest release.
 

@@ -14,7 +14,7 @@ from device_app.uplink.backend_client import parsed, read_vectors
 from device_app.uplink.http import HttpClient, etag_of
 from protocol.ids import short_release
 from protocol.popularity import Popularity, etag_of_popularity
-from protocol.recall import DefaultList
+from protocol.recall import DefaultListAnswer
 from protocol.text_catalogue import TextCatalogue
 
 REQUESTS = TextCatalogue("device_app.uplink", "requests.toml")
@@ -39,7 +39,7 @@ class DefaultListSync:
         self._clock = clock
         self._limit = limit
 
-    def refresh(self) -> DefaultList | None:
+    def refresh(self) -> DefaultListAnswer | None:
         """Pull the list if it changed, or its changes, and store it with its cards and vectors.
 
         The request names the list that this device has, which everybody got at that time. None if it is unchanged.
@@ -59,7 +59,7 @@ class DefaultListSync:
         )
         if answer.status == 304:
             return None
-        found = parsed(DefaultList, answer, "default list")
+        found = parsed(DefaultListAnswer, answer, "default list")
         vectors = read_vectors(found, release.manifest.dimensions)
         if found.order is not None and (kept is None or not since or found.encoder != kept.encoder):
             raise AnswerMalformed("default list", "order: changes of a list that this device doesn't have")

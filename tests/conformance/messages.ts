@@ -43,7 +43,7 @@ export function reread([name, text]: readonly [string, string]): unknown {
 /** The ids of a default list after one with the ids `earlier`, or why it is refused. */
 export function listedAfter([text, earlier]: readonly [string, readonly string[]]): unknown {
   try {
-    return { listed: recall.listed(readMessage(recall.defaultList, text), earlier) };
+    return { listed: recall.listed(readMessage(recall.defaultListAnswer, text), earlier) };
   } catch (refused) {
     if (refused instanceof WireError) return { refused: refused.message };
     throw refused;

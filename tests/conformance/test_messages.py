@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 import protocol
 from protocol.ids import Message
-from protocol.recall import DefaultList
+from protocol.recall import DefaultListAnswer
 from tests.conformance.edges import at_the_edges
 from tests.conformance.node_end import ask_node
 from tests.conformance.random_messages import KINDS, NOT_OF_A_DEVICE, Drawing, as_json, damaged
@@ -101,7 +101,7 @@ def test_both_runtimes_refuse_the_same_messages_naming_the_same_field(outcomes: 
     assert len(outcomes["edges"]) > 500
 
 
-def listed_after(answer: DefaultList, earlier: list[str]) -> dict[str, Any]:
+def listed_after(answer: DefaultListAnswer, earlier: list[str]) -> dict[str, Any]:
     try:
         return {"listed": answer.listed(earlier)}
     except ValueError as refused:
@@ -115,7 +115,7 @@ def test_both_runtimes_make_the_same_list_of_changes() -> None:
         earlier = [f"old{at}" for at in range(rng.randrange(6))]
         news = tuple(CARD.model_copy(update={"id": f"new{at}"}) for at in range(rng.randrange(3)))
         order = rng.choices(range(7), k=rng.randrange(6)) if rng.random() < 0.9 else None
-        answer = DefaultList(release="r1", encoder="e", candidates=news, vectors=b"", order=order)
+        answer = DefaultListAnswer(release="r1", encoder="e", candidates=news, vectors=b"", order=order)
         asked.append((answer, earlier))
     found = [*ask_node([("listed_after", [each.model_dump_json(), earlier]) for each, earlier in asked])]
     assert found == [listed_after(*each) for each in asked]

@@ -14,7 +14,7 @@ import type { PictureSync } from "./sync/picture_sync";
 import type { PoolSync } from "./sync/pool_codes";
 import type { EncoderTakeover } from "./sync/encoder_takeover";
 import { readVectors } from "./uplink/backend_client";
-import type { DefaultList, RecallAnswer } from "./protocol/recall";
+import type { DefaultListAnswer, RecallAnswer } from "./protocol/recall";
 
 const PRUNE_EVERY_MS = 6 * HOUR_MS;
 const IMPRESSIONS_KEPT_MS = 60 * DAY_MS;
@@ -196,14 +196,16 @@ export class Syncing {
     }
   }
 
-  /** Queues the texts of what is new on the list; once per start, and after lost ones, of all if some are missing. */
-  private async takeDefaultList(answer: DefaultList | null): Promise<void> {
+  /**
+   * Queues the texts of what is new on the list, or of all of it once per start and after some were given up. After some
+   * were given up it asks for all, whichever are here: those depend on what was read.
+   */
+  private async takeDefaultList(answer: DefaultListAnswer | null): Promise<void> {
     const { manifest, release, encoder, dimensions } = await this.serving.models();
-    if (this.bodies.lostSome()) this.textsChecked = false;
-    if (answer && (!answer.order || this.textsChecked)) this.bodies.want(answer, readVectors(answer, manifest.dimensions), { common: true });
-    else if (!this.textsChecked) {
+    if (answer && (!answer.order || (this.textsChecked && !this.bodies.lostSome()))) this.bodies.want(answer, readVectors(answer, manifest.dimensions), { common: true });
+    else if (answer || !this.textsChecked) {
       const { cards, ids, vectors } = this.serving.context.defaultList.candidates(encoder, dimensions);
-      if (this.stores.news.withoutBody(ids).length) {
+      if (answer || this.stores.news.withoutBody(ids).length) {
         const kept: RecallAnswer = { release, encoder, candidates: cards, vectors: new Uint8Array(0) };
         this.bodies.want(kept, vectors, { common: true });
       }

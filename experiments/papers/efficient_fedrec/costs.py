@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from experiments.datasets.samples import TrainingSamples
-from experiments.papers.efficient_fedrec.training import Models, device_gradients
+from experiments.papers.efficient_fedrec.training import SplitModels, device_gradients
 from models.shapes import NEGATIVES, PAPER_DIM
 
 VOCABULARY, HEAD_WIDTH, GROWTH = 30_522, 64, 4
@@ -77,7 +77,7 @@ def news_model(size: str) -> tuple[int, float]:
     return sum(each.numel() for part in (bert, head) for each in part.parameters()), seconds / TITLES
 
 
-def user_model(models: Models, samples: TrainingSamples) -> float:
+def user_model(models: SplitModels, samples: TrainingSamples) -> float:
     """Return the CPU seconds of a reader's gradients, given news vectors: the mean of some readers."""
     rng = np.random.default_rng(0)
     readers = rng.choice(samples.readers, READERS, replace=False)

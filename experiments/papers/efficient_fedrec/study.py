@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from experiments.datasets.mind import Impressions, NewsTable, load_behaviors, load_news
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.papers.efficient_fedrec.costs import PIECES, SIZES, TITLES, news_model, user_model
-from experiments.papers.efficient_fedrec.training import Models, train
+from experiments.papers.efficient_fedrec.training import SplitModels, train
 from experiments.papers.fednewsrec.study import AucByRound, compared
 from experiments.papers.finding.protocol import judgeable, rows_of
 from experiments.ranking.evaluation import each_impression, model_scores
@@ -55,7 +55,7 @@ NewsSet = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Training:
+class StudyTraining:
     """One training. users: how many readers may take part, None for all."""
 
     seed: int
@@ -77,7 +77,7 @@ class EfficientSizes:
 
 
 SMOKE = EfficientSizes(2, 1, 1, (10,), (200,), ("Tiny",))
-Job = Training | str
+Job = StudyTraining | str
 """A training, or a size of BERT whose costs are measured."""
 Costs = dict[str, float]
 
@@ -92,7 +92,7 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
     @property
     def jobs(self) -> Sequence[Job]:
         """The trainings, seed by seed, and the sizes."""
-        whole = Training(0)
+        whole = StudyTraining(0)
         points = [
             *(replace(whole, method=method) for method in METHODS),
             *(replace(whole, group=group) for group in self.sizes.groups),
@@ -159,8 +159,12 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
         """Train, and rank the last day's lists on the way; or measure a size."""
         if isinstance(job, str):
             numbers, seconds = news_model(job)
-            return {"numbers": numbers, "title": seconds, "user": user_model(Models.start(self._states), self.samples)}
-        models, everyone, rounds = Models.start(self._states), self.samples.readers, self.sizes.rounds
+            return {
+                "numbers": numbers,
+                "title": seconds,
+                "user": user_model(SplitModels.start(self._states), self.samples),
+            }
+        models, everyone, rounds = SplitModels.start(self._states), self.samples.readers, self.sizes.rounds
         users = min(job.users or everyone, everyone)
         found = {0: self._measured(models)}
 
@@ -175,7 +179,7 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
         means = [tuple(each.mean(axis=0).tolist()) for each in found.values()]
         return AucByRound(tuple(found), tuple(means), tuple(found[max(found)][:, 0].tolist()))
 
-    def _measured(self, models: Models) -> NDArray[np.float64]:
+    def _measured(self, models: SplitModels) -> NDArray[np.float64]:
         weights = {name: value.numpy() for name, value in parameters(models.user).items()}
         library = Library.of(models.vectors(slice(0, -1)))
         return each_impression(self._judged, model_scores(self._judged, models.user, weights, library))
@@ -188,13 +192,13 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
         """One row."""
         if isinstance(run, dict):
             return [{"size": job, "costs": run}]
-        assert isinstance(job, Training)
+        assert isinstance(job, StudyTraining)
         return [{"job": asdict(job), **asdict(run)}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, AucByRound | Costs]:
         """The runs of stored rows."""
         return {
-            row["size"] if "size" in row else Training(**row["job"]): row["costs"]
+            row["size"] if "size" in row else StudyTraining(**row["job"]): row["costs"]
             if "size" in row
             else AucByRound(tuple(row["rounds"]), tuple(map(tuple, row["figures"])), tuple(row["aucs"]))
             for row in rows
@@ -203,9 +207,9 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
     def tables(self, runs: Mapping[Job, AucByRound | Costs]) -> list[Table]:
         """Tables 2 and 3 and figures 4 and 5."""
         unions = {group: self.unions(group) for group in UNION_GROUPS}
-        user, whole = sum(each.numel() for each in nrms_400().parameters()), Training(0)
+        user, whole = sum(each.numel() for each in nrms_400().parameters()), StudyTraining(0)
 
-        def of(job: Training) -> list[AucByRound]:
+        def of(job: StudyTraining) -> list[AucByRound]:
             found = [runs[replace(job, seed=seed)] for seed in self.seeds]
             return [each for each in found if isinstance(each, AucByRound)]
 

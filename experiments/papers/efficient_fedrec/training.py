@@ -32,7 +32,7 @@ FITTED = 1_000
 
 
 @dataclass(frozen=True)
-class Models:
+class SplitModels:
     """The user model and the head of the news model, over states [n + 1, S] whose last row is padding."""
 
     user: NrmsUser
@@ -40,7 +40,7 @@ class Models:
     states: Vectors
 
     @classmethod
-    def start(cls, states: Vectors) -> Models:
+    def start(cls, states: Vectors) -> SplitModels:
         """The models that rank like the mean cosine. states: [n, S]."""
         head = PooledHead.sized(states.shape[1], PAPER_DIM)
         weight, _ = fitted_head(states[:: max(1, len(states) // FITTED)][:FITTED], PAPER_DIM)
@@ -74,7 +74,7 @@ class Models:
             part.load_state_dict({name: torch.from_numpy(each) for name, each in mine.items()})
 
 
-def device_gradients(models: Models, clicks: Rows, candidates: Rows) -> tuple[Gradients, Rows, Vectors]:
+def device_gradients(models: SplitModels, clicks: Rows, candidates: Rows) -> tuple[Gradients, Rows, Vectors]:
     """Return the user model's gradients, the rows of the news involved, and the gradients of their vectors.
 
     They are those of the mean loss over samples clicks [b, 50], candidates [b, 1 + K], rows of the states.
@@ -92,14 +92,14 @@ def device_gradients(models: Models, clicks: Rows, candidates: Rows) -> tuple[Gr
     return of_user, rows, of_news.numpy()
 
 
-def server_gradients(models: Models, rows: Rows, of_news: Vectors) -> Gradients:
+def server_gradients(models: SplitModels, rows: Rows, of_news: Vectors) -> Gradients:
     """Return the head's gradients by those of news vectors."""
     batch = np.arange(len(rows)), (models.states[rows],)
     return {f"news.{name}": each for name, each in vector_jacobian(models.head, [batch], of_news).items()}
 
 
 def train(
-    models: Models,
+    models: SplitModels,
     samples: TrainingSamples,
     plan: Rounds,
     rate: float,

@@ -18,10 +18,10 @@ from experiments.papers.efficient_fedrec.study import (
     UNIONS,
     EfficientFedRecStudy,
     EfficientSizes,
-    Training,
+    StudyTraining,
     cost_table,
 )
-from experiments.papers.efficient_fedrec.training import Models, device_gradients, server_gradients, train
+from experiments.papers.efficient_fedrec.training import SplitModels, device_gradients, server_gradients, train
 from experiments.papers.fednewsrec.study import AucByRound
 from experiments.ranking.evaluation import each_impression
 from experiments.simulation.rounds import Rounds
@@ -43,12 +43,12 @@ def samples() -> TrainingSamples:
 
 
 @pytest.fixture
-def models() -> Models:
-    return Models.start(np.random.default_rng(1).normal(size=(NEWS, 384)).astype(np.float32))
+def models() -> SplitModels:
+    return SplitModels.start(np.random.default_rng(1).normal(size=(NEWS, 384)).astype(np.float32))
 
 
 def test_split_gradients_are_fedrecs_of_the_whole_model_weighted_by_samples(
-    samples: TrainingSamples, models: Models
+    samples: TrainingSamples, models: SplitModels
 ) -> None:
     drawn = samples.candidates(np.arange(len(samples)), 4, np.random.default_rng(2))
     sizes, whole = [], []
@@ -75,7 +75,7 @@ def test_split_gradients_are_fedrecs_of_the_whole_model_weighted_by_samples(
 
 @pytest.mark.parametrize(("news", "moved"), [(True, {"user.", "news."}), (False, {"user."})])
 def test_training_moves_the_trained_parts_only(
-    samples: TrainingSamples, models: Models, news: bool, moved: set[str]
+    samples: TrainingSamples, models: SplitModels, news: bool, moved: set[str]
 ) -> None:
     before = models.weights()
     seen: list[int] = []
@@ -129,7 +129,7 @@ def test_rounds_and_bytes_count_to_the_loss_that_every_group_reaches() -> None:
     )
     slow = AucByRound((0, 10, 20), ((0.5, 0.3, 3.0), (0.5, 0.3, 2.9), (0.6, 0.3, 2.8)), (0.5, 0.6, 0.7))
     fast = AucByRound((0, 10, 20), ((0.5, 0.3, 3.0), (0.6, 0.4, 2.7), (0.7, 0.4, 2.6)), (0.6, 0.7, 0.9))
-    runs = {job: slow if job == Training(0, group=10) else fast for job in study.jobs}
+    runs = {job: slow if job == StudyTraining(0, group=10) else fast for job in study.jobs}
     assert study.runs(json.loads(json.dumps([row for each in runs.items() for row in study.rows(*each)]))) == runs
     world = {
         "samples": type("Samples", (), {"readers": 9}),
@@ -145,4 +145,4 @@ def test_rounds_and_bytes_count_to_the_loss_that_every_group_reaches() -> None:
     assert unions.rows[-1][5] == f"{sent / 1e6:.2f}"
     assert convergence.rows[1][2:4] == (f"{10 * sent / 1e6:,.0f}", f"{10 * sent * 50 / 1e9:.1f}")
     assert [row[0] for row in users.rows] == [2, 9]
-    assert Training(0).method == EFFICIENT
+    assert StudyTraining(0).method == EFFICIENT

@@ -126,17 +126,17 @@ export type RecallAnswer = ValueOf<typeof recallAnswer>;
  * GET /v1/news/front: the default list. order: null for the whole list; otherwise the list, each article by its place
  * in the earlier list followed by `candidates`, which are then only the new or changed articles.
  */
-export const defaultList = record({
+export const defaultListAnswer = record({
   ...recallAnswer.fields,
   order: absent(list(integer({ min: 0, max: 2 * CANDIDATES_LIMIT - 1 }), { max: CANDIDATES_LIMIT })),
 });
-export type DefaultList = ValueOf<typeof defaultList>;
+export type DefaultListAnswer = ValueOf<typeof defaultListAnswer>;
 
 /**
  * The ids of the list in order; earlier: those of the list that the device has. Throws WireError for a place that
  * neither list has, and for an article listed twice.
  */
-export function listed({ candidates, order }: DefaultList, earlier: readonly string[]): string[] {
+export function listed({ candidates, order }: DefaultListAnswer, earlier: readonly string[]): string[] {
   const ids = candidates.map((card) => card.id);
   if (!order) return ids;
   const both = [...earlier, ...ids];

@@ -10,7 +10,7 @@ import { REQUESTS, etagOf, type HttpClient } from "../uplink/http";
 import { shortened } from "../protocol/ids";
 import { WireError } from "../protocol/forms";
 import { popularity } from "../protocol/popularity";
-import { type DefaultList, defaultList, listed } from "../protocol/recall";
+import { type DefaultListAnswer, defaultListAnswer, listed } from "../protocol/recall";
 import type { ReleaseManifest } from "../protocol/releases";
 
 const POPULARITY_LIMIT_BYTES = 8 * 1024 * 1024;
@@ -24,7 +24,7 @@ export function manifestInUse(releases: InstalledReleases): ReleaseManifest {
   return kept.manifest;
 }
 
-function idsOf(found: DefaultList, earlier: readonly string[]): string[] {
+function idsOf(found: DefaultListAnswer, earlier: readonly string[]): string[] {
   try {
     return listed(found, earlier);
   } catch (wrong) {
@@ -48,7 +48,7 @@ export class DefaultListSync {
    * request names the list that this device has, which everybody got at that time. Throws NoRelease, HttpClient's
    * errors, AnswerMalformed; the old list then stays.
    */
-  async refresh(): Promise<DefaultList | null> {
+  async refresh(): Promise<DefaultListAnswer | null> {
     const manifest = manifestInUse(this.releases);
     const kept = this.defaultList.current();
     const etag = kept && !this.news.missing(kept.newsIds).length ? kept.etag : null;
@@ -56,7 +56,7 @@ export class DefaultListSync {
     const look = { words: REQUESTS.say("default_list"), purpose: "sync", etag };
     const answer = await this.client.get(`/v1/news/front?limit=${this.limit()}${since}`, look);
     if (answer.status === 304) return null;
-    const found = parsed(defaultList, answer.body, "default list");
+    const found = parsed(defaultListAnswer, answer.body, "default list");
     const vectors = readVectors(found, manifest.dimensions);
     const { release, encoder, candidates } = found;
     if (found.order && (!since || encoder !== kept?.encoder))

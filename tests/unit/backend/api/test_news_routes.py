@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protocol.news import BodiesAnswer
-from protocol.recall import DefaultList, RecallAnswer
+from protocol.recall import DefaultListAnswer, RecallAnswer
 from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import items
 
@@ -33,8 +33,8 @@ def test_default_list_since_a_known_one_is_answered_by_changes(server: Running) 
     etag = whole.headers["etag"]
     since = server.client.get("/v1/news/front", params={"since": etag.strip('"')})
     unknown = server.client.get("/v1/news/front", params={"since": "unknown"})
-    changes = DefaultList.model_validate_json(since.content)
-    ids = [card.id for card in DefaultList.model_validate_json(whole.content).candidates]
+    changes = DefaultListAnswer.model_validate_json(since.content)
+    ids = [card.id for card in DefaultListAnswer.model_validate_json(whole.content).candidates]
     assert (changes.candidates, changes.listed(ids), since.headers["etag"]) == ((), ids, etag)
     assert len(since.content) < len(whole.content) / 10
     assert unknown.content == whole.content

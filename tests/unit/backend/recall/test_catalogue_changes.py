@@ -28,7 +28,7 @@ from backend.recall.service import RecallService
 from backend.releases.store import ReleaseStore
 from device_app.uplink.backend_client import read_vectors
 from protocol.ids import short_release
-from protocol.recall import DEFAULT_LIST_LENGTH, DefaultList, RecallRequest
+from protocol.recall import DEFAULT_LIST_LENGTH, DefaultListAnswer, RecallRequest
 from protocol.server_timing import Stopwatch
 from tests.doubles.recall_world import (
     BASIS_SIZE,
@@ -182,14 +182,14 @@ class DeviceList:
     held: dict[str, tuple[str, bytes]]
 
     @classmethod
-    def of(cls, answer: DefaultList) -> DeviceList:
+    def of(cls, answer: DefaultListAnswer) -> DeviceList:
         rows = read_vectors(answer, DIMENSIONS)
         held = {
             card.id: (card.model_dump_json(), row.tobytes()) for card, row in zip(answer.candidates, rows, strict=True)
         }
         return cls(answer.listed(()), held) if answer.order is None else cls([], held)
 
-    def after(self, answer: DefaultList) -> DeviceList:
+    def after(self, answer: DefaultListAnswer) -> DeviceList:
         held = self.held | self.of(answer).held
         ids = answer.listed(self.ids)
         return DeviceList(ids, {one: held[one] for one in ids})
@@ -263,11 +263,11 @@ def test_changes_since_any_earlier_default_list_give_exactly_the_new_one(tmp_pat
         smaller = 0
         for _ in range(12):
             name, whole = service.default_list(DEFAULT_LIST_LENGTH)
-            expected = DeviceList.of(DefaultList.model_validate_json(whole))
+            expected = DeviceList.of(DefaultListAnswer.model_validate_json(whole))
             for since, device in devices.items():
                 named, changes = service.default_list(DEFAULT_LIST_LENGTH, since)
                 assert named == name
-                assert device.after(DefaultList.model_validate_json(changes)) == expected
+                assert device.after(DefaultListAnswer.model_validate_json(changes)) == expected
                 smaller += len(changes) < len(whole) / 2
             devices[name] = expected
             life.change()
@@ -277,10 +277,12 @@ def test_changes_since_any_earlier_default_list_give_exactly_the_new_one(tmp_pat
         name, whole = service.default_list(DEFAULT_LIST_LENGTH)
         assert service.default_list(DEFAULT_LIST_LENGTH, "unknown").answer == whole
         other = service.default_list(50)
-        assert DefaultList.model_validate_json(service.default_list(50, other.name).answer).order is None
+        assert DefaultListAnswer.model_validate_json(service.default_list(50, other.name).answer).order is None
         publish(life.settings, seed=9)
         life.served.refresh()
-        assert DefaultList.model_validate_json(service.default_list(DEFAULT_LIST_LENGTH, name).answer).order is None
+        assert (
+            DefaultListAnswer.model_validate_json(service.default_list(DEFAULT_LIST_LENGTH, name).answer).order is None
+        )
 
 
 def test_list_of_another_process_has_the_same_name_and_gives_changes(tmp_path: Path) -> None:
@@ -292,7 +294,10 @@ def test_list_of_another_process_has_the_same_name_and_gives_changes(tmp_path: P
         assert second.default_list(DEFAULT_LIST_LENGTH).name == name
         life.arrive(1)
         second._live.swap(life.built(None))
-        assert DefaultList.model_validate_json(second.default_list(DEFAULT_LIST_LENGTH, name).answer).order is not None
+        assert (
+            DefaultListAnswer.model_validate_json(second.default_list(DEFAULT_LIST_LENGTH, name).answer).order
+            is not None
+        )
 
 
 def test_update_by_a_hundred_articles_reads_only_those(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from device_app.uplink.http import HttpClient
 from protocol.chain import ChainedRelease, ReleaseChain, next_head
 from protocol.ids import release_number, short_release
 from protocol.news import NewsCard
-from protocol.recall import DefaultList
+from protocol.recall import DefaultListAnswer
 from protocol.releases import (
     BlobRef,
     ModelEntry,
@@ -138,8 +138,8 @@ class FakeReleases:
         ref = ShardRef(name=name, blob=BlobRef(sha256=sha256(blob).hexdigest(), size_bytes=len(blob)), count=len(ids))
         self.shards[name] = (ref, blob, ids)
 
-    def default_list(self) -> DefaultList:
-        return DefaultList(
+    def default_list(self) -> DefaultListAnswer:
+        return DefaultListAnswer(
             release="r1",
             encoder=self.list_encoder,
             order=self.order,

@@ -59,14 +59,22 @@ class SeparatePools(httpx.BaseTransport):
         self._lock = threading.Lock()
         self._pools: dict[str, httpx.HTTPTransport] = {}
         self._places: OrderedDict[str, httpx.HTTPTransport] = OrderedDict()
+        self._closed = False
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """See `httpx.HTTPTransport`."""
-        return self._pool(pool_name(request.url.raw_path)).handle_request(request)
+        """See `httpx.HTTPTransport`. Raises httpx.ConnectError if it was closed meanwhile."""
+        pool = self._pool(pool_name(request.url.raw_path))
+        response = pool.handle_request(request)
+        if self._closed:  # by another thread, while this one was connecting: nobody else would close this connection
+            response.close()
+            pool.close()
+            raise httpx.ConnectError("the device was closed", request=request)
+        return response
 
     def close(self) -> None:
         """Close all connections."""
         with self._lock:
+            self._closed = True
             for pool in (*self._pools.values(), *self._places.values()):
                 pool.close()
             self._pools.clear()
@@ -74,6 +82,8 @@ class SeparatePools(httpx.BaseTransport):
 
     def _pool(self, name: str) -> httpx.HTTPTransport:
         with self._lock:
+            if self._closed:
+                raise httpx.ConnectError("the device was closed")
             pools = self._places if name.startswith("place ") else self._pools
             if name not in pools:
                 pools[name] = self._opened(0 if name == "rounds" else KEPT_CONNECTIONS)

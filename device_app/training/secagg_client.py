@@ -176,7 +176,7 @@ class SecAggClient:
     def _send(self, part: SumPart, state: SumState, offer: RoundOffer) -> SumPart:
         step = self._participant(state, NO_CONTRIBUTION, part).step()
         self._uplink.sum_message(offer, state.stage, step.sealed)
-        arrived = replace(part, sent=True)
+        arrived = replace(part, sent=True, payload=None)  # megabytes that every later step would read again
         with self._database.transaction():
             self.parts.go_on(part, arrived, self._clock())
             self._record(part.round, WAITS[state.stage], sent_bytes=len(step.sealed.payload))

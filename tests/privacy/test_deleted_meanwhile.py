@@ -149,7 +149,7 @@ def test_deleting_a_click_drops_a_vector_that_was_paid_for_but_not_sent(
     monkeypatch.setattr(summing._uplink, "sum_answer", sum_answer)
     assert victim.device.trainer.step().state == "waiting"
     (part,), paid = summing.parts.under_way(), victim.charges()
-    assert (part.payload is not None, part.sent, len(paid)) == (True, arrived, 1)
+    assert (part.payload is None, part.sent, len(paid)) == (arrived, arrived, 1), "the vector is kept until it arrives"
     delete_a_click(victim.device)
     victim.device.trainer.forget_unsent()
     cut = False

@@ -156,7 +156,8 @@ export class SecAggClient {
   private async send(part: SumPart, state: SumState, offer: RoundOffer): Promise<SumPart> {
     const sealed = await sealedMessage(state, part.payload, this.needs.primitives);
     await this.needs.uplink.sumMessage(offer, state.stage, sealed);
-    const arrived: SumPart = { ...part, sent: true };
+    // Without its payload: every later step would read these megabytes again.
+    const arrived: SumPart = { ...part, sent: true, payload: null };
     this.needs.database.transaction(() => {
       this.parts.goOn(part, arrived, this.now());
       this.record(part.round, WAITS[state.stage] ?? "", sealed.payload.length);

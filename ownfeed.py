@@ -198,9 +198,9 @@ def read(
 def choose_lan_password(folder: Path, *, change: bool) -> None:
     """Ask for the home network's password if there is none or `change` is set. Raises BadParameter."""
     from device_app.pages.lan import PASSWORD_FILE
-    from device_app.pages.passwords import KeptPassword
+    from device_app.pages.passwords import PasswordFile
 
-    kept = KeptPassword(folder / PASSWORD_FILE)
+    kept = PasswordFile(folder / PASSWORD_FILE)
     if kept.is_set() and not change:
         return
     password = typer.prompt("Password for your pages on the home network", hide_input=True, confirmation_prompt=True)
@@ -246,7 +246,7 @@ def serve(
     """Run the backend: article pool, recall, training rounds, and the device for browsers at /reader/."""
     from backend.operations.worker_processes import serve_backend
     from backend.server.progress import TerminalSteps
-    from backend.server.public_face import require_public
+    from backend.server.public_port import require_public
     from backend.settings import load_settings
     from device_app.process import steady_heap
     from protocol.private_files import keep_new_files_private, tighten
@@ -345,7 +345,7 @@ def fleet(
     rounds: Annotated[int | None, typer.Option(min=1, help="Stop after this many training rounds.")] = None,
     fault: Annotated[
         list[str] | None,
-        typer.Option(help="A fault and its rate per device and round: dropout=0.1, straggler=, crash=, liar=."),
+        typer.Option(help="A fault and its rate per device and round: dropout=0.1, straggler=, crash=, malicious=."),
     ] = None,
     figures: Annotated[
         Path | None,

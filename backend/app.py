@@ -20,7 +20,7 @@ from backend.errors import may_pass
 from backend.federation.rounds.coordinator import Coordinator
 from backend.server.log import server_log
 from backend.server.problems import install_problems
-from backend.server.public_face import PublicFace
+from backend.server.public_port import PublicPort
 from backend.server.request_limits import Admission, BodyTimes, RateLimits, RequestLimits
 from backend.server.shared_answers import SharedAnswers
 from backend.settings import BackendSettings, load_settings
@@ -90,7 +90,7 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
         on_request={"/v1/rounds/current": parts.coordinator.polls.note},
     )
     app.add_middleware(
-        PublicFace,
+        PublicPort,
         origin=parts.settings.public_origin,
         console_port=parts.settings.console_port,
         reader_origin=parts.settings.reader_origin,

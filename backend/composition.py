@@ -46,7 +46,7 @@ from backend.releases.errors import NothingPublished
 from backend.releases.retention import Retention
 from backend.releases.store import ReleaseStore
 from backend.server.latency import LatencyLog
-from backend.server.public_face import TOKEN_CHARS
+from backend.server.public_port import TOKEN_CHARS
 from backend.server.request_limits import Admission
 from backend.server.uploads import Uploads
 from backend.settings import BackendSettings

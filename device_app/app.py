@@ -14,7 +14,7 @@ from device_app.pages.lan import CERTIFICATE_FILE, PASSWORD_FILE, LanAccess
 from device_app.pages.local_origin import LocalOriginMiddleware, PageKey
 from device_app.pages.metrics import DeviceMetrics, MeasuredRequests
 from device_app.pages.openapi import document
-from device_app.pages.passwords import KeptPassword
+from device_app.pages.passwords import PasswordFile
 from device_app.pages.routes import router
 from device_app.process import json_logs
 from device_app.settings import DeviceSettings
@@ -57,7 +57,7 @@ def create_app(settings: DeviceSettings | None = None, device: Device | None = N
     metrics = DeviceMetrics(served)
     app.add_middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5)
     home, lan = served.settings.home, served.settings.lan
-    lan_access = None if lan is None else LanAccess(lan, KeptPassword(home / PASSWORD_FILE), home / CERTIFICATE_FILE)
+    lan_access = None if lan is None else LanAccess(lan, PasswordFile(home / PASSWORD_FILE), home / CERTIFICATE_FILE)
     app.add_middleware(LocalOriginMiddleware, port=served.settings.port, key=app.state.page_key, lan=lan_access)
     app.add_middleware(MeasuredRequests, metrics=metrics)
     for each in (metrics.router(), router(served, app.state.page_key)):

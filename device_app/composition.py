@@ -18,13 +18,13 @@ from device_app.feed.broadcast import Broadcast
 from device_app.feed.build import FeedContext
 from device_app.feed.candidate_search import Recall
 from device_app.feed.feature_context import ViewsOfReader
-from device_app.feed.kept import KeptFeeds
 from device_app.feed.lists import DefaultList, Popular
 from device_app.feed.model_cache import ModelCache
 from device_app.feed.preference_reader import PreferenceReader
 from device_app.feed.rare import RareFeeds
 from device_app.feed.recall_answers import RecallAnswers
 from device_app.feed.recall_step import RecallStep
+from device_app.feed.recent_feeds import RecentFeeds
 from device_app.feed.serving import Serving
 from device_app.feed.stories import Stories, Viewing
 from device_app.privacy.accounting.ledger import Ledger
@@ -135,7 +135,7 @@ def build_device(
         views=ViewsOfReader(searched, TowerStore(stores.database), TowerStore(stores.search_database)),
         popular=Popular(stores.popularity),
         rare=RareFeeds(stores.articles, stores.pool, stores.preferences),
-        kept=KeptFeeds(
+        kept=RecentFeeds(
             stores.database, stores.feeds, stores.impressions, stores.news, stores.timings, clock, settings.own_feeds
         ),
         performance=performance,

@@ -33,7 +33,7 @@ from protocol.private_files import make_file
 
 
 @dataclass(frozen=True)
-class Replaced:
+class ReplacedDatabase:
     """One database that was replaced.
 
     copied_at: time of the restored copy, None for an empty file. aside: where the damaged file is now, None if it was
@@ -46,7 +46,7 @@ class Replaced:
     aside: Path | None
 
 
-def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
+def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[ReplacedDatabase, ...]:
     """Replace each lost or damaged database with its last copy; intact ones stay.
 
     Nothing is charged here: the copy is marked as one, and the next opening of the profile charges for it
@@ -70,14 +70,14 @@ def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[Replaced, .
                     f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC; set the clock first",
                 )
         return tuple(
-            Replaced(database, why, mark.at, _put(database, now, marked=database == settings.database))
+            ReplacedDatabase(database, why, mark.at, _put(database, now, marked=database == settings.database))
             for (database, why), mark in zip(damaged, marks, strict=True)
         )
     finally:
         lock.release()
 
 
-def start_anew(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
+def start_anew(settings: DeviceSettings, now: datetime) -> tuple[ReplacedDatabase, ...]:
     """Replace each lost or damaged database with an empty one; intact ones stay.
 
     The device then lacks everything it contained, including the ledger. The damaged file and its copy are
@@ -94,7 +94,7 @@ def start_anew(settings: DeviceSettings, now: datetime) -> tuple[Replaced, ...]:
             except OSError as broken:
                 raise StoreBroken(database, broken.strerror or str(broken)) from broken
             Database(database, migrations[database]).close()
-            done.append(Replaced(database, why, None, aside))
+            done.append(ReplacedDatabase(database, why, None, aside))
         return tuple(done)
     finally:
         lock.release()

@@ -8,7 +8,7 @@ from device_app.errors import StoreDamaged
 from device_app.store.articles import Articles, Streams
 from device_app.store.byte_log import ByteLog, TimingStore
 from device_app.store.clicks import Clicks
-from device_app.store.database import PAGE_CACHE_KIB, Database, LateDatabase, Remedy, no_remedy
+from device_app.store.database import PAGE_CACHE_KIB, Database, LazyDatabase, Remedy, no_remedy
 from device_app.store.database_copy import unreadable_row
 from device_app.store.default_list import DefaultListStore, PopularityStore, PulledShards
 from device_app.store.exported import MovedSearches
@@ -58,7 +58,7 @@ class DeviceStores:
         self.mute_rules = MuteRules(self.database)
         self.feedback = Feedback(self.database)
         searches = searches_of(path)
-        self.search_database = LateDatabase(searches, SEARCH_MIGRATIONS, remedies(searches))
+        self.search_database = LazyDatabase(searches, SEARCH_MIGRATIONS, remedies(searches))
         self.searches = Searches(self.search_database)
         self.stances = Stances(self.search_database)
         self.moved_searches = MovedSearches(self.database, self.search_database)

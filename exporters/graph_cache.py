@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class KeptGraphs:
+class CachedGraphs:
     """Graphs by purpose, and their measurements as JSON values."""
 
     graphs: Mapping[str, bytes]
@@ -52,7 +52,7 @@ class GraphCache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def kept(self, name: str, make: Callable[[], KeptGraphs]) -> KeptGraphs:
+    def kept(self, name: str, make: Callable[[], CachedGraphs]) -> CachedGraphs:
         """Return the entry of that name; make and store it if it is missing or differs from what was written.
 
         Logs one line for a damaged entry or a folder that can't be written. Raises what `make` raises.
@@ -75,14 +75,14 @@ class GraphCache:
         """Return the path of an entry's graph."""
         return self.folder / f"{name}.{purpose}.onnx"
 
-    def read(self, name: str) -> KeptGraphs | None:
+    def read(self, name: str) -> CachedGraphs | None:
         """Return the entry of that name, or None; logs one line for a damaged one."""
         try:
             listed = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
             graphs = {purpose: self.path(name, purpose).read_bytes() for purpose in listed["graphs"]}
             odd = [purpose for purpose, blob in graphs.items() if _digest(blob) != listed["graphs"][purpose]]
             if not odd and _digest(_facts(listed["facts"])) == listed["facts_sha256"]:
-                return KeptGraphs(graphs, listed["facts"])
+                return CachedGraphs(graphs, listed["facts"])
         except FileNotFoundError as missing:
             if missing.filename == str(self.folder / f"{name}.json"):
                 return None
@@ -91,7 +91,7 @@ class GraphCache:
         _log.warning("exported graphs in %s are damaged and are exported again: %s", self.folder, name)
         return None
 
-    def write(self, name: str, made: KeptGraphs) -> None:
+    def write(self, name: str, made: CachedGraphs) -> None:
         """Store an entry in place of the previous one. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for purpose, blob in made.graphs.items():

@@ -12,7 +12,7 @@ from torch import nn
 from exporters.architectures import architectures, name_of
 from exporters.exported import ExportedModel, GraphReport, Kind
 from exporters.graph import export_gradient_graph, export_inference_graph
-from exporters.graph_cache import GraphCache, KeptGraphs, entry_name, graphs_of
+from exporters.graph_cache import CachedGraphs, GraphCache, entry_name, graphs_of
 from exporters.graphs import (
     pooled_head_graphs,
     reported_basis_graphs,
@@ -75,14 +75,14 @@ def export_word_model(
     """
     model = WORD_MODELS[architecture](word_dim, dimensions)
 
-    def make() -> KeptGraphs:
+    def make() -> CachedGraphs:
         graphs = export_model(architecture, "news", model, word_model_graphs(model)).graphs
         check_graph(graphs["gradient"])
         vectors = word_model_vectors(model)
         graphs["news"] = bytes_of(export_inference_graph(model, vectors))
         for length in (1, 9, TITLE_WORDS):
             check_parity(model, vectors, graphs["news"], length=length)
-        return KeptGraphs(graphs, {})
+        return CachedGraphs(graphs, {})
 
     specs = (*word_model_graphs(model), word_model_vectors(model))
     kept = make() if cache is None else cache.kept(entry_name("word model", *graphs_of(model, specs)), make)
@@ -110,9 +110,9 @@ def export_once(
 ) -> ExportedModel:
     """`export_model`, reusing the cache's graphs and the reports made with them."""
 
-    def make() -> KeptGraphs:
+    def make() -> CachedGraphs:
         exported = export_model(architecture, kind, model, specs)
-        return KeptGraphs(exported.graphs, {"reports": [asdict(report) for report in exported.reports]})
+        return CachedGraphs(exported.graphs, {"reports": [asdict(report) for report in exported.reports]})
 
     kept = cache.kept(entry_name(kind, architecture, *graphs_of(model, specs)), make)
     reports = tuple(GraphReport(**each) for each in kept.facts["reports"])

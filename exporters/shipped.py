@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exporters.exported import ExportedModel, GraphReport
-from exporters.graph_cache import GraphCache, KeptGraphs
+from exporters.graph_cache import CachedGraphs, GraphCache
 
 FOLDER = Path(str(files("exporters"))) / "shipped"
 DEFAULT_DIMENSIONS = 256
@@ -51,7 +51,7 @@ def encoder_entry(bert_sha256: str, dimensions: int) -> str:
     return f"encoder-{dimensions}-{bert_sha256[:16]}"
 
 
-def shipped(entry: str) -> KeptGraphs | None:
+def shipped(entry: str) -> CachedGraphs | None:
     """Return an entry; None if no version ships it."""
     return GraphCache(FOLDER).read(entry)
 

@@ -17,7 +17,7 @@ from newsroom.publishers import Publisher, agency, publisher_for
 from newsroom.scene import Claims, Scene, SpentError
 from newsroom.schedule import any_moment, next_moment
 from newsroom.story import Draft, Section, Stage, StoryKind
-from newsroom.world import NamesSpentError, World
+from newsroom.world import NamesExhausted, World
 from newsroom.writer import WordingUse, Writer
 
 _FRUITLESS_TRIES = 40  # stories in a row that fall outside a short window: such a kind counts as spent
@@ -26,7 +26,7 @@ _REPRINT_SHARE = 0.3
 _SLUG_WORDS = 9
 
 
-class TooLittleToSayError(LookupError):
+class TooFewFacts(LookupError):
     """All sections together have too few facts for the requested number of articles."""
 
     def __init__(self, written: int, wanted: int) -> None:
@@ -62,7 +62,7 @@ class NamedArticle:
 
 
 @dataclass(frozen=True)
-class Filed:
+class EditedDraft:
     """A draft as one paper prints it; `story` is None for a single report, `names` are those it prints."""
 
     draft: Draft
@@ -90,7 +90,7 @@ class SectionAtWork:
         self._described = {kind.topic: descriptions(kind) for kind in section.kinds}
         self._done = dict.fromkeys(range(len(section.kinds)), 0.0)
         self._fruitless = dict.fromkeys(range(len(section.kinds)), 0)
-        self._spare: list[Filed] = []
+        self._spare: list[EditedDraft] = []
 
     @property
     def share(self) -> float:
@@ -101,7 +101,7 @@ class SectionAtWork:
         """Return whether all kinds of story are used up, so that nothing more can be written."""
         return not self._done and not self._spare
 
-    def written(self, wanted: int) -> list[Filed]:
+    def written(self, wanted: int) -> list[EditedDraft]:
         """Return the next `wanted` items of the window, fewer once the kinds of story are used up."""
         filed, self._spare = self._spare, []
         while len(filed) < wanted and self._done:
@@ -109,7 +109,7 @@ class SectionAtWork:
             kind = self._section.kinds[behind]
             try:
                 story = self._story(kind)
-            except (SpentError, NamesSpentError):
+            except (SpentError, NamesExhausted):
                 del self._done[behind]
                 continue
             self._fruitless[behind] = 0 if story else self._fruitless[behind] + 1
@@ -121,7 +121,7 @@ class SectionAtWork:
         self._spare = filed[wanted:]
         return filed[:wanted]
 
-    def _story(self, kind: StoryKind) -> list[Filed]:
+    def _story(self, kind: StoryKind) -> list[EditedDraft]:
         begin = any_moment(self._first - kind.span * 0.7, self._now, kind.rhythm, self._rng)
         scene = Scene(self._world, self._rng, self._claims, begin)
         facts = agreed(kind.facts.drawn(scene), self._described[kind.topic], self._world)
@@ -133,7 +133,7 @@ class SectionAtWork:
         name = f"{re.sub('[^a-z]+', '-', self._section.name)}-{self._stories:04d}"
         usual = publisher_for(self._section.name, self._rng)
         known = names_of(facts)
-        filed: list[Filed] = []
+        filed: list[EditedDraft] = []
         for stage, at in zip(kind.stages, times, strict=True):
             if self._first <= at <= self._now and stage.happens(facts) and self._rng.random() < stage.chance:
                 writer = Writer(facts, dates, at.date(), self._rng, self._wordings)
@@ -151,7 +151,7 @@ class SectionAtWork:
         name: str,
         usual: Publisher,
         known: frozenset[str],
-    ) -> Iterator[Filed]:
+    ) -> Iterator[EditedDraft]:
         """Yield one stage as its first paper prints it, then as others do: in their own words or reprinted."""
         section = self._section.name
         paper = usual if self._rng.random() < 0.65 else publisher_for(section, self._rng)
@@ -165,7 +165,7 @@ class SectionAtWork:
             paper = agency()
         draft = self._draft(stage, writer)
         weight = min(1.0, max(0.05, stage.weight * self._rng.lognormvariate(-0.05, 0.3)))
-        yield Filed(draft, section, topic, name, paper, at, weight, printed(known, draft))
+        yield EditedDraft(draft, section, topic, name, paper, at, weight, printed(known, draft))
         for other in others:
             at = at + timedelta(minutes=self._rng.uniform(6, 100))
             if at > self._now or at.date() != writer.today:
@@ -176,7 +176,7 @@ class SectionAtWork:
                 told = reprint if reprinted else self._draft(stage, writer)
             except SpentError:
                 return
-            yield Filed(told, section, topic, name, other, at, weight * 0.9, printed(known, told))
+            yield EditedDraft(told, section, topic, name, other, at, weight * 0.9, printed(known, told))
             reprinted = False
 
     def _draft(self, stage: Stage, writer: Writer) -> Draft:
@@ -194,7 +194,7 @@ def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", plain)[:_SLUG_WORDS])
 
 
-def _article(filed: Filed, number: int, seed: int) -> PrintedArticle:
+def _article(filed: EditedDraft, number: int, seed: int) -> PrintedArticle:
     slug = _slug(filed.draft.title)
     digest = hashlib.sha256(f"{seed}:{number}:{slug}".encode()).hexdigest()[:8]
     place = filed.section.replace(" & ", "-").replace(" ", "-")
@@ -241,11 +241,11 @@ def named_edition(now: datetime, *, seed: int = 7, articles: int = 6000, days: i
     first = now - timedelta(days=days)
     world, claims = World(seed, now), Claims()
     at_work = [SectionAtWork(section, world, claims, first, now, seed) for section in sections()]
-    filed: list[Filed] = []
+    filed: list[EditedDraft] = []
     while len(filed) < articles:
         able = [section for section in at_work if not section.dry]
         if not able:
-            raise TooLittleToSayError(len(filed), articles)
+            raise TooFewFacts(len(filed), articles)
         for section, quota in zip(
             able, _quotas([section.share for section in able], articles - len(filed)), strict=True
         ):

@@ -139,7 +139,7 @@ _BOARD = ("the chief executive", "the chair", "the finance chief")
 _NAME_TRIES = 1_000
 
 
-class NamesSpentError(LookupError):
+class NamesExhausted(LookupError):
     """Nearly every name of the invented world is taken."""
 
 
@@ -172,7 +172,7 @@ class World:
             if person.given != person.family and person.name not in self._names:
                 self._names.add(person.name)
                 return person
-        raise NamesSpentError("no name is left for another person")
+        raise NamesExhausted("no name is left for another person")
 
     def renamed(self, person: Person, *, she: bool) -> Person:
         """Return the person as a woman or as a man: another first name of the culture, or another family name."""
@@ -187,7 +187,7 @@ class World:
                     if other.given != other.family and other.name not in self._names:
                         self._names.add(other.name)
                         return other
-        raise NamesSpentError(f"no other name for {person.name}")
+        raise NamesExhausted(f"no other name for {person.name}")
 
     def _country(self, land: Land) -> Country:
         party, opposition, ally = self._rng.sample(parties(), 3)

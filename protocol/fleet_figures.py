@@ -47,7 +47,7 @@ class MeasuredLatency(BaseModel):
     stages: tuple[MeasuredStage, ...] = Field(max_length=40)
 
 
-class TastePoint(BaseModel):
+class InterestPoint(BaseModel):
     """One measure under one release.
 
     It has the mean over the readers, and the mean difference from the first release, paired by reader, with its 95 %
@@ -64,7 +64,7 @@ class TastePoint(BaseModel):
     high: Finite
 
 
-class TasteCurve(BaseModel):
+class InterestCurve(BaseModel):
     """One measure for each release, starting with the first measured one.
 
     news: mean number of articles that a reader ranks.
@@ -74,7 +74,7 @@ class TasteCurve(BaseModel):
 
     measure: Name
     news: Finite
-    points: tuple[TastePoint, ...]
+    points: tuple[InterestPoint, ...]
 
 
 class RoundOfFleet(BaseModel):
@@ -103,7 +103,7 @@ class FleetFigures(BaseModel):
     began: datetime | None = None
     ready: Count = 0
     since: datetime | None = None
-    curves: tuple[TasteCurve, ...] = ()
+    curves: tuple[InterestCurve, ...] = ()
     rounds: tuple[RoundOfFleet, ...] = ()
 
     def round(self, name: str) -> RoundOfFleet | None:

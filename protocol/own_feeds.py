@@ -102,13 +102,13 @@ class NewestStories(OwnMessage):
     bodies: tuple[NewsBody, ...] = ()
 
 
-class TextsWanted(OwnMessage):
+class TextsRequest(OwnMessage):
     """Request for the texts of stories that a reader app shows."""
 
     ids: tuple[NewsId, ...] = Field(max_length=1_000)
 
 
-class Texts(OwnMessage):
+class TextsAnswer(OwnMessage):
     """The texts that the server has."""
 
     bodies: tuple[NewsBody, ...] = ()
@@ -201,7 +201,7 @@ class OpmlReport(OwnMessage):
     left_out: tuple[NotFollowed, ...] = ()
 
 
-class Done(OwnMessage):
+class FeedsChanged(OwnMessage):
     """A change was made. count: number of feeds changed."""
 
     count: int = 1

@@ -11,7 +11,7 @@ generator, whose draws need not be secret, picks the pairs.
 import numpy as np
 from numpy.typing import NDArray
 
-KINSHIP_PERCENTILE = 99.985
+SIMILARITY_PERCENTILE = 99.985
 """Percentile of the cosines of random pairs. Of those above the 99.5th, half share neither topic nor name; above this
 one, nearly all pairs that a page calls close do (docs/decisions/025)."""
 PAIRS = 200_000
@@ -20,7 +20,7 @@ FEWEST_NEWS = 50
 PAIRS_AT_ONCE = 5_000
 
 
-def kinship_floor(vectors: NDArray[np.float32], *, seed: int = 0) -> float | None:
+def similarity_floor(vectors: NDArray[np.float32], *, seed: int = 0) -> float | None:
     """Return the cosine above which two of these articles [n, D] are close.
 
     None for fewer than FEWEST_NEWS. It is the percentile of PAIRS random cosines, between -1 and 1. Rows may have any
@@ -30,7 +30,7 @@ def kinship_floor(vectors: NDArray[np.float32], *, seed: int = 0) -> float | Non
     if n < FEWEST_NEWS:
         return None
     cosines = random_cosines(vectors, np.random.default_rng(seed), PAIRS)
-    return float(np.clip(np.percentile(cosines, KINSHIP_PERCENTILE), -1.0, 1.0))
+    return float(np.clip(np.percentile(cosines, SIMILARITY_PERCENTILE), -1.0, 1.0))
 
 
 def random_cosines(vectors: NDArray[np.float32], rng: np.random.Generator, pairs: int) -> NDArray[np.float32]:

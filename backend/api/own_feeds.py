@@ -32,8 +32,8 @@ from protocol.own_feeds import (
     NEWEST,
     PREFIX,
     ChangeFeed,
-    Done,
     FeedListing,
+    FeedsChanged,
     FeedStatus,
     FindFeeds,
     FollowFeed,
@@ -49,8 +49,8 @@ from protocol.own_feeds import (
     RefreshFeeds,
     RemovedFeed,
     RenameFolder,
-    Texts,
-    TextsWanted,
+    TextsAnswer,
+    TextsRequest,
 )
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ def router(services: Services, token_file: Path) -> APIRouter:
             responses=answers(*WITH_BODY, 404),
         )  # fmt: skip
 
-    def texts(wanted: TextsWanted) -> Texts:
+    def texts(wanted: TextsRequest) -> TextsAnswer:
         found = services.pool.bodies(wanted.ids)
-        return Texts(bodies=tuple(NewsBody(id=news_id, body=body) for news_id, body in found.items()))
+        return TextsAnswer(bodies=tuple(NewsBody(id=news_id, body=body) for news_id, body in found.items()))
 
     def get(url: str) -> Document:
         document = fetch(url, allowed=networks(services.settings.feed_networks))
@@ -160,16 +160,16 @@ def router(services: Services, token_file: Path) -> APIRouter:
             )
         )
 
-    def follow(wanted: FollowFeed) -> Done:
+    def follow(wanted: FollowFeed) -> FeedsChanged:
         section = section_named(wanted.folder[-1]) if wanted.folder else None
         followed.add(
             wanted.url, datetime.now(UTC), section, followed.shows_pictures(),
             title=wanted.title, folder=wanted.folder, site=wanted.site,
         )  # fmt: skip
         scheduler.wake()
-        return Done()
+        return FeedsChanged()
 
-    def change(wanted: ChangeFeed) -> Done:
+    def change(wanted: ChangeFeed) -> FeedsChanged:
         now, key = datetime.now(UTC), wanted.key
         followed.one(key)
         if wanted.title is not None:
@@ -186,25 +186,25 @@ def router(services: Services, token_file: Path) -> APIRouter:
         if wanted.paused is not None:
             followed.pause(key) if wanted.paused else followed.resume(key, now)
         scheduler.wake()
-        return Done()
+        return FeedsChanged()
 
-    def remove(named: NamedFeed) -> Done:
+    def remove(named: NamedFeed) -> FeedsChanged:
         followed.remove(named.key, datetime.now(UTC))
-        return Done()
+        return FeedsChanged()
 
-    def restore(named: NamedFeed) -> Done:
+    def restore(named: NamedFeed) -> FeedsChanged:
         followed.restore(named.key, datetime.now(UTC))
         scheduler.wake()
-        return Done()
+        return FeedsChanged()
 
-    def refresh(wanted: RefreshFeeds) -> Done:
+    def refresh(wanted: RefreshFeeds) -> FeedsChanged:
         count = 1 if wanted.key else sum(not (one.paused or one.ended) for one in followed.all())
         followed.ask_now(datetime.now(UTC), wanted.key)
         scheduler.wake()
-        return Done(count=count)
+        return FeedsChanged(count=count)
 
-    def rename_folder(wanted: RenameFolder) -> Done:
-        return Done(count=followed.rename_folder(wanted.folder, wanted.to))
+    def rename_folder(wanted: RenameFolder) -> FeedsChanged:
+        return FeedsChanged(count=followed.rename_folder(wanted.folder, wanted.to))
 
     def take_opml(file: OpmlFile) -> OpmlReport:
         listed = parse_opml(file.document, file.name)
@@ -216,7 +216,7 @@ def router(services: Services, token_file: Path) -> APIRouter:
         )
         return OpmlReport(added=newly.added, known=known, left_out=tuple(left_out))
 
-    changes("/texts", TextsWanted, texts)
+    changes("/texts", TextsRequest, texts)
     changes("/find", FindFeeds, find)
     changes("/follow", FollowFeed, follow)
     changes("/change", ChangeFeed, change)

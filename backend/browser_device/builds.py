@@ -2,7 +2,7 @@
 
 A build is the output of `web/build_device.py`: files by hash, the page, and the headers of every answer.
 
-`KeptBuilds` stores the files of the last served builds for all servers, also those that this server was not installed
+`BuildStore` stores the files of the last served builds for all servers, also those that this server was not installed
 with. While servers of two versions run side by side, a page may request its files from the other one; a browser that
 continues with an earlier build may have dropped one of its files and request it again.
 
@@ -118,7 +118,7 @@ class ServedFile:
     build: BrowserBuild
 
 
-class KeptBuilds:
+class BuildStore:
     """The stored builds. Safe in threads. Objects never change: a file's name has its hash, a build's name is its
     hash."""
 
@@ -223,7 +223,7 @@ class BuildHistory:
 
     def __init__(self, engine: Engine, objects: ObjectStore, releases: ReleaseStore) -> None:
         self._engine, self._objects, self._releases = engine, objects, releases
-        self.files = KeptBuilds(objects)
+        self.files = BuildStore(objects)
 
     def note(self, build: str) -> None:
         """Record that this build is served from now on; does nothing if it is the last of the list.

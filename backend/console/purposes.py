@@ -21,7 +21,7 @@ from backend.errors import OwnfeedError
 from backend.federation.errors import RoundImpossible
 from backend.federation.protections.registry import resolve
 from backend.federation.rounds.opening import COHORT_DEFAULT, MINIMUM_DEFAULT, need_of
-from backend.federation.strategies.strategy import ChecksCohort, TrainsBesides
+from backend.federation.strategies.strategy import ChecksCohort, HasExtraTensors
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.federation.systems.composition import AGGREGATIONS, PROTECTIONS, SystemSpec
 from backend.releases.between_rounds import is_optional_ranker
@@ -97,7 +97,7 @@ def upload_costs(services: Services) -> list[UploadCost]:
         if manifest is None or spec.model not in manifest.models or resolve(spec.protection).summed:
             continue
         strategy = spec.strategy
-        besides = strategy.numbers_besides(services.settings.data_dir) if isinstance(strategy, TrainsBesides) else 0
+        besides = strategy.numbers_besides(services.settings.data_dir) if isinstance(strategy, HasExtraTensors) else 0
         if besides is None:
             continue
         coordinates = besides + sum(array.size for array in services.releases.weights(manifest, spec.model).values())
@@ -308,7 +308,7 @@ def startable(name: str, cohort: int) -> tuple[str, str | None]:
 def is_unprepared(services: Services, spec: SystemSpec) -> bool:
     """Whether the system trains a news model besides its ranker that this server hasn't prepared yet."""
     strategy = spec.strategy
-    return isinstance(strategy, TrainsBesides) and strategy.numbers_besides(services.settings.data_dir) is None
+    return isinstance(strategy, HasExtraTensors) and strategy.numbers_besides(services.settings.data_dir) is None
 
 
 def _cohort_refusal(spec: SystemSpec, cohort: int) -> RoundImpossible | None:

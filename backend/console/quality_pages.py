@@ -16,7 +16,7 @@ from backend.federation.strategies.grouped import GroupMoves
 from backend.federation.strategies.release_gate import Score
 from backend.measurements.curves import CurveDrawing, drawing, measured, of_curve
 from backend.measurements.published import published
-from protocol.fleet_figures import FleetFigures, TasteCurve, read_fleet_figures
+from protocol.fleet_figures import FleetFigures, InterestCurve, read_fleet_figures
 from protocol.text_catalogue import TextCatalogue
 
 SHOWN = 4
@@ -129,22 +129,22 @@ TASTES = WORDS.pairs("tastes")
 
 
 @dataclass(frozen=True)
-class TasteView:
+class InterestCurveView:
     """A measure of the simulated readers' interests as the page shows it; line describes it."""
 
-    curve: TasteCurve
+    curve: InterestCurve
     drawing: CurveDrawing
     line: str
 
 
-def of_tastes(found: FleetFigures | None) -> list[TasteView]:
+def of_tastes(found: FleetFigures | None) -> list[InterestCurveView]:
     """Every measure that a demo's fleet reported, first release first; none without a fleet."""
     views = []
     for curve in found.curves if found else ():
         name, line = TASTES.get(curve.measure, (curve.measure, ""))
         rows = [(each.release, each.gain, each.low, each.high) for each in curve.points]
         if rows:
-            views.append(TasteView(curve, drawing(name, rows), line))
+            views.append(InterestCurveView(curve, drawing(name, rows), line))
     return views
 
 

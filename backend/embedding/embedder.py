@@ -57,7 +57,7 @@ class TitleAlone:
     topic: str = ""
 
 
-class BesidesTitles:
+class ArticleInputs:
     """Converts articles to a graph's inputs.
 
     Args:
@@ -291,7 +291,7 @@ class OnnxEmbedder:
         sha256 = check_file(graph, about, GRAPH)
         self._task = EncoderTask(graph, sha256, head, self.dimensions, states=self._store is not None)
         self._executor = executor.open(threads)
-        self._besides = BesidesTitles(
+        self._besides = ArticleInputs(
             folder / about["tokenizer"] if about.get("abstracts") else None, categories_of(folder, about)
         )
 

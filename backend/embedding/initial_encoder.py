@@ -40,7 +40,7 @@ from backend.embedding.weights import WEIGHTS_FILE, BertWeights, find_weights
 from backend.errors import OwnfeedError, require_training
 from backend.settings import BackendSettings
 from backend.storage.durable_files import put_folder
-from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
+from exporters.graph_cache import CachedGraphs, GraphCache, entry_name
 from exporters.shipped import encoder_entry, filled, shipped
 from models.starts import fitted_head, uniform_attention
 from protocol.tensors import pack
@@ -123,11 +123,11 @@ def _exported(weights: BertWeights, dimensions: int, cache: GraphCache) -> _Grap
     require_training("The graph of another BERT than the packaged one")
     entry = entry_name("news encoder", weights.sha256, dimensions, PIECES_LIMIT)
 
-    def make() -> KeptGraphs:
+    def make() -> CachedGraphs:
         from backend.embedding.torch_encoder import export_encoder  # imports torch, needed once
 
         graph, head_gradient = export_encoder(weights, dimensions)
-        return KeptGraphs({ENCODER: graph, HEAD_GRADIENT: head_gradient}, {})
+        return CachedGraphs({ENCODER: graph, HEAD_GRADIENT: head_gradient}, {})
 
     kept = cache.kept(entry, make).graphs
     return _Graphs(kept[ENCODER], kept[HEAD_GRADIENT], entry)

@@ -32,7 +32,7 @@ from backend.embedding.embedder import (
     GRAPH_FILE,
     HEAD_FILE,
     TOKENIZER_FILE,
-    BesidesTitles,
+    ArticleInputs,
     categories_of,
     encoder_digest,
     encoder_folder,
@@ -193,7 +193,7 @@ class WordModel:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(WORDS_LIMIT)
         self._reads = _read_besides(architecture)
-        self.besides = BesidesTitles(
+        self.besides = ArticleInputs(
             tokenizer if "abstracts" in self._reads else None, categories_of(self._folder, self._reads)
         )
 

@@ -4,7 +4,8 @@
 `Adam` are the optimizers that it names.
 
 An optimizer is an immutable value. Its state (`Memory`) is a separate value that is stored with the round that produced
-it, so a restarted server continues exactly where it stopped. `Carried` combines the two for consecutive rounds.
+it, so a restarted server continues exactly where it stopped. `StatefulOptimizer` combines the two for consecutive
+rounds.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class MemoryOptimizer(Protocol):
 
 
 @dataclass
-class Carried:
+class StatefulOptimizer:
     """An `Optimizer` for consecutive rounds: a `MemoryOptimizer` with its current state."""
 
     optimizer: MemoryOptimizer

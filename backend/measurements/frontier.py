@@ -38,7 +38,7 @@ class PairedGain:
 
 
 @measured_dataclass(frozen=True)
-class Chosen:
+class ValidationChoice:
     """What validation chose: the epoch, and s of each kind of list.
 
     `code 16` is the codebook of 16's.
@@ -81,7 +81,7 @@ class Frontier:
     reader."""
 
     rows: tuple[FrontierRow, ...]
-    chosen: Chosen
+    chosen: ValidationChoice
     wide: float
     readers: int
     channels: float
@@ -267,7 +267,7 @@ SHARE_TICKS, WEIGHT_TICK_KB = 10, 200
 
 
 @dataclass(frozen=True)
-class DrawnWay:
+class DrawnMethod:
     """One method of finding articles in one pool: (bytes, percent found), by length."""
 
     name: str
@@ -288,7 +288,7 @@ def drawn_pools(record: PublishedRecord) -> list[DrawnPool]:
     shares = [at for at, column in enumerate(found.columns) if column.startswith("R@")]
     places = [at for at, column in enumerate(weight.columns) if column.endswith(" places")]
     weights = {(row[0], row[1]): [float(str(row[at])) for at in places] for row in weight.rows}
-    pools: dict[int, tuple[list[DrawnWay], dict[str, float]]] = {}
+    pools: dict[int, tuple[list[DrawnMethod], dict[str, float]]] = {}
     for row in found.rows:
         lists, levels = pools.setdefault(int(str(row[0])), ([], {}))
         sizes = weights[row[0], row[1]]
@@ -298,11 +298,11 @@ def drawn_pools(record: PublishedRecord) -> list[DrawnPool]:
         else:
             points = zip(sizes, (float(str(row[at])) for at in shares), strict=True)
             name = str(row[1]) if row[2] in ("0", "none") else f"{row[1]}, epsilon {row[2]}"
-            lists.append(DrawnWay(name, tuple(points)))
+            lists.append(DrawnMethod(name, tuple(points)))
     return [DrawnPool(news, pool_drawing(*pool)) for news, pool in pools.items()]
 
 
-def pool_drawing(ways: Sequence[DrawnWay], levels: dict[str, float]) -> FrontierDrawing:
+def pool_drawing(ways: Sequence[DrawnMethod], levels: dict[str, float]) -> FrontierDrawing:
     """Draw percent found against bytes of an answer, both from their lowest tick."""
     right = WIDTH - NAMES_WIDTH
     most = max(size for way in ways for size, _ in way.points)

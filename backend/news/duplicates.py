@@ -115,7 +115,7 @@ class Link(NamedTuple):
     similarity: float
 
 
-class Unlinked(NamedTuple):
+class UnlinkedDuplicates(NamedTuple):
     """orphans: articles that lost their original. originals: articles that lost a duplicate."""
 
     orphans: set[int]
@@ -129,7 +129,7 @@ class Linked(NamedTuple):
     touched: set[int]
 
 
-def unlink(connection: Connection, gone: Mapping[int, Text]) -> Unlinked:
+def unlink(connection: Connection, gone: Mapping[int, Text]) -> UnlinkedDuplicates:
     """Remove articles from the links before their rows are deleted or changed.
 
     `gone` holds the texts they were linked by. Pass the orphans to `link` in the same transaction.
@@ -143,7 +143,7 @@ def unlink(connection: Connection, gone: Mapping[int, Text]) -> Unlinked:
     mine = among(connection, DuplicateRow.news, gone)
     originals = set(connection.scalars(select(DuplicateRow.original).where(mine)))
     connection.execute(delete(DuplicateRow).where(mine | orphaned))
-    return Unlinked(orphans - gone.keys(), originals - gone.keys())
+    return UnlinkedDuplicates(orphans - gone.keys(), originals - gone.keys())
 
 
 def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[int] = ()) -> Linked:

@@ -63,7 +63,7 @@ def pace(
 NO_HEAD = FeedHead("", "", 0.0)
 
 
-class TakenIn(NamedTuple):
+class IngestedAnswer(NamedTuple):
     """An ingested answer: the report, the publisher's name, the feed's site, and the newest dates.
 
     hint: the interval at which the feed says it publishes; None if it doesn't say.
@@ -103,7 +103,7 @@ def take_in(
     section: str | None = None,
     progress: Progress | None = None,
     full_texts: FullTexts | None = None,
-) -> TakenIn:
+) -> IngestedAnswer:
     """Ingest a downloaded feed under its key.
 
     named: returns the publisher's name for the feed's own title. full_texts: None keeps the texts of the feed. Raises
@@ -127,7 +127,7 @@ def take_in(
         rows = full_texts.of(pool, rows)
     report = ingest(pool, rows, source=key, progress=progress, oldest=pool.horizon(now))
     hint = timedelta(seconds=head.every_sec) if head.every_sec else None
-    return TakenIn(report, name, head.site, nlargest(LEARNT_FROM, published), hint)
+    return IngestedAnswer(report, name, head.site, nlargest(LEARNT_FROM, published), hint)
 
 
 def follow(

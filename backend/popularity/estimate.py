@@ -132,7 +132,7 @@ def known_usage(engine: Engine, news: int) -> Usage:
     if squares <= SURE * displays_variance * math.sqrt(2 * n):
         return Usage(per_device, typical.alike, rate, typical.spread)
     alike = max(1.0, min(float(n), float(displays.sum()) ** 2 / squares))
-    counted = Counted(clicks, displays, np.full(n, clicks_variance), np.full(n, displays_variance))
+    counted = NoisyCounts(clicks, displays, np.full(n, clicks_variance), np.full(n, displays_variance))
     return Usage(per_device, alike, rate, usual_rates(counted, exposure(counted)).spread)
 
 
@@ -173,7 +173,7 @@ TOPIC_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Counted:
+class NoisyCounts:
     """Counts of n articles: clicks and displays (float64 [n], unbiased, perhaps negative) and their noise variances."""
 
     clicks: Floats
@@ -195,7 +195,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Usual:
+class UsualRates:
     """The usual rates: exp(N(log rate, spread^2))."""
 
     rate: float
@@ -210,7 +210,7 @@ class Exposure:
     variance: Floats
 
 
-def exposure(counted: Counted, among: Counted | None = None) -> Exposure:
+def exposure(counted: NoisyCounts, among: NoisyCounts | None = None) -> Exposure:
     """Shrink every S towards the mean by the share of its variance that is noise: E[S | noisy S] for Gaussian S.
 
     Mean and variance are those of `among`, by default of these counts themselves. S~ = m + b (S - m), b = t^2 / (t^2 +
@@ -227,20 +227,20 @@ def exposure(counted: Counted, among: Counted | None = None) -> Exposure:
     return Exposure(np.maximum(mean + kept * (counted.displays - mean), 0.0), kept * counted.displays_variance)
 
 
-def usual_rates(counted: Counted, shown: Exposure) -> Usual:
+def usual_rates(counted: NoisyCounts, shown: Exposure) -> UsualRates:
     """The rate and spread that maximise the marginal likelihood of the counts (empirical Bayes).
 
     A few pseudo-clicks support TYPICAL_RATE, which decides if the counts are all noise.
     """
     seen = shown.displays > 0
     if not seen.any():
-        return Usual(TYPICAL_RATE, SPREADS[1])
-    few = Counted(*(each[seen] for each in vars(counted).values()))
+        return UsualRates(TYPICAL_RATE, SPREADS[1])
+    few = NoisyCounts(*(each[seen] for each in vars(counted).values()))
     exposed = Exposure(shown.displays[seen], shown.variance[seen])
-    best, chosen = -np.inf, Usual(TYPICAL_RATE, SPREADS[1])
+    best, chosen = -np.inf, UsualRates(TYPICAL_RATE, SPREADS[1])
     for rate in RATES:
         for spread in SPREADS:
-            usual = Usual(float(rate), spread)
+            usual = UsualRates(float(rate), spread)
             logs, prior = _grid(usual, spread)
             likely = _log_likelihood(few, exposed, logs, np.full(len(few), rate)) + np.log(prior)
             whole = float(np.logaddexp.reduce(likely, axis=1).sum()) - 0.5 * np.log(rate / TYPICAL_RATE) ** 2
@@ -250,11 +250,11 @@ def usual_rates(counted: Counted, shown: Exposure) -> Usual:
 
 
 def log_lifts(
-    counted: Counted,
+    counted: NoisyCounts,
     topics: NDArray[np.int64] | None = None,
     *,
     asked: NDArray[np.bool_] | None = None,
-    usual: Usual | None = None,
+    usual: UsualRates | None = None,
 ) -> Floats:
     """E[log p] - log(usual rate), [n]: how much more likely than usual each article is to be clicked when displayed.
 
@@ -265,7 +265,7 @@ def log_lifts(
     asked = np.ones(len(counted), dtype=np.bool_) if asked is None else asked
     if not asked.any():
         return np.zeros(len(counted))
-    heard = Counted(*(each[asked] for each in vars(counted).values()))
+    heard = NoisyCounts(*(each[asked] for each in vars(counted).values()))
     shown = exposure(heard)
     usual = usual or usual_rates(heard, shown)
     before = np.zeros(len(counted))
@@ -281,7 +281,7 @@ def log_lifts(
     return found
 
 
-def posterior_lifts(counted: Counted, shown: Exposure, before: Floats, spread: float, usual: Usual) -> Floats:
+def posterior_lifts(counted: NoisyCounts, shown: Exposure, before: Floats, spread: float, usual: UsualRates) -> Floats:
     """Lifts [n] if the prior of log p is N(log(usual rate) + before_i, spread^2).
 
     Two passes, since the Poisson part of a count's variance depends on its own rate, which the first pass estimates.
@@ -297,25 +297,25 @@ def posterior_lifts(counted: Counted, shown: Exposure, before: Floats, spread: f
     return np.asarray(found - np.log(usual.rate))
 
 
-def topic_lifts(counted: Counted, shown: Exposure, topics: NDArray[np.int64], usual: Usual) -> Floats:
+def topic_lifts(counted: NoisyCounts, shown: Exposure, topics: NDArray[np.int64], usual: UsualRates) -> Floats:
     """Lifts of whole topics, [T], from their articles' counts added up, since the noise of many counts averages out."""
     count = int(topics.max()) + 1
 
     def added(each: Floats) -> Floats:
         return np.bincount(topics, each, minlength=count).astype(np.float64)
 
-    whole = Counted(*(added(each) for each in vars(counted).values()))
+    whole = NoisyCounts(*(added(each) for each in vars(counted).values()))
     exposed = Exposure(added(shown.displays), added(shown.variance))
     return posterior_lifts(whole, exposed, np.zeros(count), usual.spread * np.sqrt(TOPIC_SHARE), usual)
 
 
-def _grid(usual: Usual, spread: float) -> tuple[Floats, Floats]:
+def _grid(usual: UsualRates, spread: float) -> tuple[Floats, Floats]:
     offsets = np.linspace(-REACH, REACH, STEPS)
     prior = np.exp(-0.5 * (offsets / spread) ** 2)
     return np.log(usual.rate) + offsets, prior / prior.sum()
 
 
-def _log_likelihood(counted: Counted, shown: Exposure, logs: Floats, rates: Floats) -> Floats:
+def _log_likelihood(counted: NoisyCounts, shown: Exposure, logs: Floats, rates: Floats) -> Floats:
     """log N(C; p S~, v) at every point of the grid, [n, G], v = p_i S~ + VC + p_i^2 VS~ at the given rates p_i [n].
 
     v is constant along the grid: with v at the grid's own p, a count of zero would make p = 0 infinitely likely.
@@ -346,7 +346,7 @@ class CountSource(Protocol):
     def version(self) -> int:
         """The last counted round."""
 
-    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[NoisyCounts, NDArray[np.bool_]]:
         """Decayed sums, and which articles were counted."""
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from backend.db.engine import reading_session
 from backend.db.tables import CountRoundRow, NewsCountRow, NewsRow
-from backend.popularity.estimate import Counted
+from backend.popularity.estimate import NoisyCounts
 
 HALF_LIFE_HOURS = 24.0
 """Hours after which a count weighs half, unless the setting `popularity_half_life_hours` is read."""
@@ -32,7 +32,7 @@ class OpenedCount:
 
 
 @dataclass(frozen=True)
-class CountMade:
+class CountSummary:
     """What the console shows of one count."""
 
     round: int
@@ -91,7 +91,7 @@ class CountRepository:
         with reading_session(self._engine) as session:
             return session.scalar(select(func.max(CountRoundRow.round))) or 0
 
-    def made(self, limit: int = 20) -> list[CountMade]:
+    def made(self, limit: int = 20) -> list[CountSummary]:
         """Counts, newest first."""
         with reading_session(self._engine) as session:
             news = select(NewsCountRow.round, func.count().label("news")).group_by(NewsCountRow.round).subquery()
@@ -102,13 +102,13 @@ class CountRepository:
                 .limit(limit)
             ).all()
             return [
-                CountMade(
+                CountSummary(
                     row.round, row.counted_at, row.devices, int(count), row.displays_variance, row.clicks_variance
                 )
                 for row, count in found
             ]
 
-    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[NoisyCounts, NDArray[np.bool_]]:
         """The decayed sums of these articles (the pool's numbers, [n]), and which of them were counted at all, [n].
 
         A count of age a weighs 2^-(a / half-life), and the variance of its noise the square of that.
@@ -123,7 +123,7 @@ class CountRepository:
             values = sums[name][places] if len(known) else np.zeros(len(numbers))
             return np.where(asked, values * weight, 0.0)
 
-        counted = Counted(
+        counted = NoisyCounts(
             clicks=column("clicks", faded),
             displays=column("displays", faded),
             clicks_variance=column("clicks_variance", faded**2),

@@ -38,7 +38,7 @@ Column = TypeVar("Column", bound=NDArray[Any])
 
 
 @dataclass(frozen=True)
-class Withheld:
+class WithheldArticles:
     """Live articles that aren't offered: numbers int64 [m] ascending, and when they count as published."""
 
     numbers: Keys
@@ -50,7 +50,7 @@ class Withheld:
         return cls(np.array([row.number for row in rows], np.int64), utc_moments([row.counted_at for row in rows]))
 
     @classmethod
-    def joined(cls, parts: Sequence[Withheld]) -> Self:
+    def joined(cls, parts: Sequence[WithheldArticles]) -> Self:
         """The articles of all parts, in that order."""
         numbers = [np.empty(0, np.int64), *(part.numbers for part in parts)]
         return cls(np.concatenate(numbers), np.concatenate([utc_moments([]), *(part.published_at for part in parts)]))
@@ -58,7 +58,7 @@ class Withheld:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def changed(self, gone: Keys, horizon: np.datetime64, older: Keys, more: Withheld) -> Withheld:
+    def changed(self, gone: Keys, horizon: np.datetime64, older: Keys, more: WithheldArticles) -> WithheldArticles:
         """A copy without the numbers in `gone` and without expired articles, and with `more`.
 
         older: live articles that count as published before the horizon.
@@ -66,7 +66,7 @@ class Withheld:
         kept = ~np.isin(self.numbers, gone) & ((self.published_at > horizon) | np.isin(self.numbers, older))
         numbers = np.concatenate([self.numbers[kept], more.numbers])
         order = np.argsort(numbers)
-        return Withheld(numbers[order], np.concatenate([self.published_at[kept], more.published_at])[order])
+        return WithheldArticles(numbers[order], np.concatenate([self.published_at[kept], more.published_at])[order])
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ class OfferedNews:
 
     columns: NewsColumns
     vectors: StoredVectors
-    duplicates: Withheld
-    without_vector: Withheld
+    duplicates: WithheldArticles
+    without_vector: WithheldArticles
 
     @classmethod
     def of(cls, reading: PoolReading, folder: Path | None) -> Self:
@@ -148,8 +148,8 @@ class OfferedNews:
 
         folder: where the vectors of a large pool are mapped.
         """
-        duplicates: list[Withheld] = []
-        without: list[Withheld] = []
+        duplicates: list[WithheldArticles] = []
+        without: list[WithheldArticles] = []
         vectors: list[StoredVectors] = []
 
         def offered() -> Iterator[PoolRow]:
@@ -162,7 +162,7 @@ class OfferedNews:
 
         columns = NewsColumns.of(offered())
         stored = vectors[0] if vectors else StoredVectors.room_for(0, 0, None)
-        return cls(columns, stored, Withheld.joined(duplicates), Withheld.joined(without))
+        return cls(columns, stored, WithheldArticles.joined(duplicates), WithheldArticles.joined(without))
 
     def changed(self, reading: PoolReading, folder: Path | None) -> OfferedNews:
         """A copy with what has changed and without what has expired.
@@ -171,8 +171,8 @@ class OfferedNews:
         """
         if reading.changed is None:
             raise ValueError("reading: the copy holds the whole pool, so nothing can be added")
-        duplicates: list[Withheld] = []
-        without: list[Withheld] = []
+        duplicates: list[WithheldArticles] = []
+        without: list[WithheldArticles] = []
         found = [_sorted_out(block, duplicates, without) for block in reading.blocks]
         more = NewsColumns.of(row for rows, _ in found for row in rows)
         parts = [vectors for _, vectors in found if len(vectors)]
@@ -187,8 +187,8 @@ class OfferedNews:
         return OfferedNews(
             columns.changed(kept, before, more),
             self.vectors.changed(kept, before, vectors, folder, held),
-            self.duplicates.changed(gone, at, reading.older, Withheld.joined(duplicates)),
-            self.without_vector.changed(gone, at, reading.older, Withheld.joined(without)),
+            self.duplicates.changed(gone, at, reading.older, WithheldArticles.joined(duplicates)),
+            self.without_vector.changed(gone, at, reading.older, WithheldArticles.joined(without)),
         )
 
     def _held(self, numbers: Keys, vectors: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -205,7 +205,7 @@ class OfferedNews:
 
 
 def _sorted_out(
-    block: NewsBlock, duplicates: list[Withheld], without: list[Withheld]
+    block: NewsBlock, duplicates: list[WithheldArticles], without: list[WithheldArticles]
 ) -> tuple[list[PoolRow], NDArray[np.float32]]:
     """Return the block's offered rows and their vectors [m, D].
 
@@ -222,8 +222,8 @@ def _sorted_out(
         else:
             rows.append(row)
             coded.append(vector)
-    duplicates.append(Withheld.of(repeating))
-    without.append(Withheld.of(waiting))
+    duplicates.append(WithheldArticles.of(repeating))
+    without.append(WithheldArticles.of(waiting))
     joined = np.frombuffer(b"".join(coded), dtype="<f4")
     return rows, joined.reshape(len(rows), -1) if rows else np.empty((0, 0), dtype=np.float32)
 
@@ -264,7 +264,7 @@ def card_of(row: PoolRow) -> NewsCard:
 _NO_RULES = IndexRules()
 
 
-class ReadPool(Protocol):
+class ReadablePool(Protocol):
     """The part of `backend.news.pool.NewsPool` that a catalogue is built from."""
 
     def version(self) -> int:
@@ -391,7 +391,7 @@ class Catalogue:
 
 
 def build_catalogue(
-    pool: ReadPool,
+    pool: ReadablePool,
     encoder_digest: str,
     now: datetime,
     kept: IndexStore,

@@ -52,14 +52,14 @@ class Coded:
 
 
 @dataclass(frozen=True)
-class Weighted:
+class PrototypeWeights:
     """Weights [K] of a codebook's prototypes, summing to 1, by which these are aggregated."""
 
     codebook: ServedCodebook
     weights: NDArray[np.float64]
 
 
-Wanted = InterestVectors | Coded | Weighted
+Wanted = InterestVectors | Coded | PrototypeWeights
 
 
 def compose(report: Report, release: ServedRelease) -> Wanted:
@@ -123,16 +123,16 @@ def _decode_code(report: CodeReport, release: ServedRelease) -> Coded:
     return Coded(_codebook(report.codebook, release), report.code)
 
 
-def _decode_topics(report: TopicsReport, release: ServedRelease) -> Weighted:
+def _decode_topics(report: TopicsReport, release: ServedRelease) -> PrototypeWeights:
     codebook = _codebook(report.codebook, release)
     typical = typical_histograms(codebook.prototypes, MAIN_TOPIC_SHARE)
     noisy = np.array(report.weights, dtype=np.float64)
-    return Weighted(codebook, topics_weights(codebook.shares, codebook.epsilon, noisy, typical))
+    return PrototypeWeights(codebook, topics_weights(codebook.shares, codebook.epsilon, noisy, typical))
 
 
-def _decode_subset(report: SubsetReport, release: ServedRelease) -> Weighted:
+def _decode_subset(report: SubsetReport, release: ServedRelease) -> PrototypeWeights:
     codebook = _codebook(report.codebook, release)
-    return Weighted(codebook, subset_weights(codebook.shares, codebook.epsilon, report.topics))
+    return PrototypeWeights(codebook, subset_weights(codebook.shares, codebook.epsilon, report.topics))
 
 
 def _decode_none(report: NoReport, release: ServedRelease) -> InterestVectors:

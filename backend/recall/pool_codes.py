@@ -123,7 +123,7 @@ OneAtATime = Callable[[], AbstractContextManager[object]]
 _log = logging.getLogger(__name__)
 
 
-class KeptBook:
+class StoredCodebook:
     """Reuses the stored centroids as long as they fit the pool, since new ones change every code and take seconds to
     train."""
 
@@ -226,7 +226,7 @@ class PoolCodeStore:
 
     def __init__(self, live: LiveCatalogue, objects: ObjectStore, turn: OneAtATime = nullcontext) -> None:
         """turn: a lock that one process holds at a time if several share the objects; others wait."""
-        self._book = KeptBook(objects, turn)
+        self._book = StoredCodebook(objects, turn)
         self._live, self._shared = live, objects.under(SHARED_FOLDER)
         self._listings: tuple[_CodeListing, ...] = ()
         self._cards: dict[bytes, bytes] = {}

@@ -84,7 +84,7 @@ class ScoreReading(Protocol):
         """Map noisy scores [C, B] to the scores that are aggregated, [C, B]."""
 
 
-class AsSent:
+class RawScores:
     """The paper's reading: noisy scores unchanged (Uni-FedRec, "Privacy Protection")."""
 
     def given(self, noisy: Floats) -> Floats:
@@ -127,7 +127,7 @@ class ScorePrior:
 Bound = Callable[[Floats], Floats]
 ReadingOf = Callable[[NDArray[np.float32], NDArray[np.float32], Bound, float], ScoreReading]
 """(keys, topics, bounded, noise_scale), as `ScorePrior.of` takes them."""
-READINGS: Mapping[str, ReadingOf] = {"posterior": ScorePrior.of, "softmax": lambda *_: AsSent()}
+READINGS: Mapping[str, ReadingOf] = {"posterior": ScorePrior.of, "softmax": lambda *_: RawScores()}
 """Readings by their name in the setting `score_decoder`."""
 
 

@@ -20,7 +20,7 @@ from backend.errors import CatalogueBehind, ReleaseRetired
 from backend.popularity.estimate import SHARPNESS
 from backend.recall.catalogue import Catalogue, LiveCatalogue
 from backend.recall.code_lists import CodeListStore, SearchedNews, aggregated
-from backend.recall.decode import Coded, InterestVectors, Weighted, compose
+from backend.recall.decode import Coded, InterestVectors, PrototypeWeights, compose
 from backend.recall.indexes.basis import BasisScanStore
 from backend.recall.indexes.index import Vectors
 from backend.recall.merge import MERGES
@@ -34,7 +34,7 @@ GZIP_LEVEL = 3
 """Bodies shrink to about 40 % at level 3 in a third of the time that level 9 takes for 37 %; lists to about half."""
 
 
-class Asked(NamedTuple):
+class CodeQuery(NamedTuple):
     """What an answer by code depends on besides the catalogue.
 
     compressed: gzip, which most devices accept.
@@ -64,10 +64,10 @@ class AnswerCache:
         self._limit_bytes, self._held_bytes = limit_bytes, 0
         self._catalogue: weak_ref[Catalogue] | None = None  # a weak reference: cached answers don't keep it alive
         self._built_at: datetime | None = None
-        self._answers: OrderedDict[Asked, bytes] = OrderedDict()
+        self._answers: OrderedDict[CodeQuery, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, catalogue: Catalogue, asked: Asked) -> bytes | None:
+    def get(self, catalogue: Catalogue, asked: CodeQuery) -> bytes | None:
         """The answer, if it was given over exactly this catalogue."""
         with self._lock:
             found = self._answers.get(asked) if self._is_of(catalogue) else None
@@ -75,7 +75,7 @@ class AnswerCache:
                 self._answers.move_to_end(asked)
             return found
 
-    def keep(self, catalogue: Catalogue, asked: Asked, answer: bytes) -> None:
+    def keep(self, catalogue: Catalogue, asked: CodeQuery, answer: bytes) -> None:
         """Keep the answer.
 
         Evict the least recently used ones, or all of them if the catalogue changed.
@@ -198,7 +198,7 @@ class RecallService:
         codebook = release.codebooks.get(request.report.codebook)
         if codebook is None:
             return None
-        asked = Asked(release.release, codebook.name, request.report.code, request.limit, compressed)
+        asked = CodeQuery(release.release, codebook.name, request.report.code, request.limit, compressed)
         return self._answers.get(self._catalogue_of(release), asked)
 
     def answer(self, request: RecallRequest, watch: Stopwatch, *, compressed: bool = False) -> bytes:
@@ -218,7 +218,7 @@ class RecallService:
             answer = catalogue.encode(rows, release.release)
             answer = compress(answer) if compressed else answer
         if isinstance(wanted, Coded):
-            asked = Asked(release.release, wanted.codebook.name, wanted.code, request.limit, compressed)
+            asked = CodeQuery(release.release, wanted.codebook.name, wanted.code, request.limit, compressed)
             self._answers.keep(catalogue, asked, answer)
         return answer
 
@@ -231,7 +231,7 @@ class RecallService:
         """
         catalogue, release = self._default_list_of()
         rows = catalogue.default_list[:limit]
-        asked = Asked(release.release, DEFAULT_LIST, 0, limit)
+        asked = CodeQuery(release.release, DEFAULT_LIST, 0, limit)
         whole = self._answers.get(catalogue, asked)
         if whole is None:
             whole = catalogue.encode(rows, release.release)
@@ -262,7 +262,7 @@ class RecallService:
 
     def _found(
         self,
-        wanted: InterestVectors | Coded | Weighted,
+        wanted: InterestVectors | Coded | PrototypeWeights,
         catalogue: Catalogue,
         release: ServedRelease,
         limit: int,
@@ -271,7 +271,7 @@ class RecallService:
         if isinstance(wanted, Coded):
             with watch.stage("search"):
                 return self._lists.of(catalogue, wanted.codebook).of_code(wanted.code, limit)
-        if isinstance(wanted, Weighted):
+        if isinstance(wanted, PrototypeWeights):
             prototypes = wanted.codebook.prototypes
             with watch.stage("aggregate"):
                 (vector,) = aggregated(wanted.weights[None], prototypes)

@@ -19,7 +19,7 @@ from backend.settings import RecallSettings
 from protocol.graph_check import OPSET
 from protocol.ids import ReleaseId
 from protocol.releases import CategoryVocabulary, ModelEntry, RecallProtocol, ReleaseManifest
-from protocol.similarity import kinship_floor
+from protocol.similarity import similarity_floor
 from protocol.tensors import TensorError, TensorSpec, pack
 from protocol.vocabulary import WordVocabulary
 
@@ -190,7 +190,7 @@ def publish_first(
         default_ranker=DEFAULT,
         vocabulary=None if vocabulary is None else store.add_blob(vocabulary.pack()),
         categories=None if categories is None else store.add_blob(categories.pack()),
-        kinship_floor=kinship_floor(vectors),
+        similarity_floor=similarity_floor(vectors),
     )
     facts = {"calibration": made.calibration.facts(), "graphs": graphs}
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)

@@ -35,7 +35,7 @@ STEP_LEFT_AFTER_SEC = 2 * 3_600.0
 
 
 @dataclass(frozen=True)
-class Swept:
+class RemovedCounts:
     """How many of each kind were deleted."""
 
     blobs: int
@@ -68,12 +68,12 @@ class Retention:
         self._encoder_dir, self._data_dir = settings.encoder_dir, settings.data_dir
         self._clock, self._older_than_sec = clock, older_than_sec
 
-    def apply(self) -> Swept:
+    def apply(self) -> RemovedCounts:
         """Delete everything not kept; called at the start of the server and after each release."""
         encoders = {manifest.encoder for manifest in self._releases.kept()}
         for folder in self._old(self._data_dir, STEP_FOLDERS, STEP_LEFT_AFTER_SEC):
             shutil.rmtree(folder, ignore_errors=True)  # left by a killed training step
-        return Swept(
+        return RemovedCounts(
             blobs=self._releases.sweep(self._older_than_sec),
             encoders=self._sweep_encoders(encoders),
             states=self._sweep_states(),

@@ -36,7 +36,7 @@ Key = tuple[str, bytes, bool]
 
 
 @dataclass(frozen=True)
-class KeptAnswer:
+class CachedAnswer:
     """A whole answer, and the route that made it, for the metrics."""
 
     status: int
@@ -71,9 +71,9 @@ class SharedAnswers:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app, self._keep_sec, self._on_request, self._clock = app, keep_sec, on_request, clock
-        self._kept: OrderedDict[Key, KeptAnswer] = OrderedDict()
+        self._kept: OrderedDict[Key, CachedAnswer] = OrderedDict()
         self._kept_bytes = 0
-        self._under_way: dict[Key, asyncio.Future[KeptAnswer | None]] = {}
+        self._under_way: dict[Key, asyncio.Future[CachedAnswer | None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection."""
@@ -101,7 +101,7 @@ class SharedAnswers:
         scope[FROM_MEMORY] = True
         await kept.send(known, send)
 
-    async def _ask(self, key: Key, scope: Scope, receive: Receive, send: Send, known: str) -> KeptAnswer | None:
+    async def _ask(self, key: Key, scope: Scope, receive: Receive, send: Send, known: str) -> CachedAnswer | None:
         """Ask the app for the whole answer.
 
         An answer that can't be kept is sent at once: then this returns None, to others who wait for it, too.
@@ -129,7 +129,7 @@ class SharedAnswers:
             if passes_on:
                 return None
             body = b"".join(parts)
-            kept = KeptAnswer(
+            kept = CachedAnswer(
                 status=start["status"],
                 headers=start["headers"],
                 body=body,
@@ -143,12 +143,12 @@ class SharedAnswers:
         finally:
             self._finish(key, answer, None)
 
-    def _finish(self, key: Key, answer: asyncio.Future[KeptAnswer | None], kept: KeptAnswer | None) -> None:
+    def _finish(self, key: Key, answer: asyncio.Future[CachedAnswer | None], kept: CachedAnswer | None) -> None:
         if not answer.done():
             del self._under_way[key]
             answer.set_result(kept)
 
-    def _keep(self, key: Key, kept: KeptAnswer) -> None:
+    def _keep(self, key: Key, kept: CachedAnswer) -> None:
         if before := self._kept.pop(key, None):
             self._kept_bytes -= before.weight_bytes
         self._kept[key] = kept

@@ -129,7 +129,7 @@ def reader_folder() -> Path:
     return platformdirs.user_data_path("ownfeed", appauthor=False) / "read"
 
 
-class Started(NamedTuple):
+class StartLinks(NamedTuple):
     """The links that open feed and console, the feeds, and how many of the named ones are newly followed."""
 
     feed_url: str
@@ -138,7 +138,9 @@ class Started(NamedTuple):
     added: int
 
 
-def start_reading(plan: ReaderPlan, wanted: Sequence[Subscription], processes: LocalProcesses, steps: Steps) -> Started:
+def start_reading(
+    plan: ReaderPlan, wanted: Sequence[Subscription], processes: LocalProcesses, steps: Steps
+) -> StartLinks:
     """Follow the feeds and start both processes; the caller stops them.
 
     The pages show the newest stories while the server still reads the feeds and prepares the ranking of their stories.
@@ -167,7 +169,7 @@ def start_reading(plan: ReaderPlan, wanted: Sequence[Subscription], processes: L
         processes.wait_until_served("backend", f"{plan.backend_url}/v1/health")
     token = settings.admin_token_file.read_text(encoding="utf-8").strip()
     console_url = f"{plan.backend_url}/console?token={token}"
-    return Started(link_of(plan.data_dir, plan.feed_url), console_url, feeds, added)
+    return StartLinks(link_of(plan.data_dir, plan.feed_url), console_url, feeds, added)
 
 
 class NewlyFollowed(NamedTuple):

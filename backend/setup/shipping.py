@@ -19,7 +19,7 @@ from backend.popularity.estimate import SHARPNESS
 from backend.releases.publish import SCORE_CLIP
 from backend.settings import DIMENSIONS
 from exporters.exported import ExportedModel
-from exporters.graph_cache import GraphCache, KeptGraphs
+from exporters.graph_cache import CachedGraphs, GraphCache
 from exporters.news_encoder import constants
 from exporters.package import export_basis_gradient, export_ranker, export_recall
 from exporters.shipped import (
@@ -35,7 +35,7 @@ from models.rankers import RANKERS, offered
 from models.shapes import BASIS_SIZE
 
 
-def small_entries(dim: int) -> Iterator[tuple[str, KeptGraphs]]:
+def small_entries(dim: int) -> Iterator[tuple[str, CachedGraphs]]:
     """Export all entries for news vectors of this size but the encoder's, by name. Raises ParityError."""
     recall = export_recall(uni_fedrec_recall(score_clip=SCORE_CLIP, dim=dim))
     yield recall_entry(dim, BASIS_SIZE, SCORE_CLIP), _entry(recall, with_weights=False)
@@ -44,20 +44,20 @@ def small_entries(dim: int) -> Iterator[tuple[str, KeptGraphs]]:
         yield ranker_entry(RANKERS[name].architecture, dim), _entry(ranker)
     size, axes = BasisRounds.size, BasisRounds.axes
     graph = export_basis_gradient(size, axes, dim, SHARPNESS)
-    yield reported_basis_entry(size, axes, dim, SHARPNESS), KeptGraphs({"gradient": graph}, {})
+    yield reported_basis_entry(size, axes, dim, SHARPNESS), CachedGraphs({"gradient": graph}, {})
 
 
-def encoder_entry_of(dimensions: int) -> tuple[str, KeptGraphs]:
+def encoder_entry_of(dimensions: int) -> tuple[str, CachedGraphs]:
     """Export the encoder's entry for news vectors of this size, with its name. Raises ParityError."""
     weights = find_weights(PACKAGED)
     bert = load_file(weights.folder / WEIGHTS_FILE)
     graph, head_gradient = export_encoder(weights, dimensions)
     left, holes = without_weights(graph, constants(graph), bert)
     facts = {"holes": holes, "sha256": hashlib.sha256(graph).hexdigest()}
-    return encoder_entry(weights.sha256, dimensions), KeptGraphs({ENCODER: left, HEAD_GRADIENT: head_gradient}, facts)
+    return encoder_entry(weights.sha256, dimensions), CachedGraphs({ENCODER: left, HEAD_GRADIENT: head_gradient}, facts)
 
 
-def _entry(model: ExportedModel, *, with_weights: bool = True) -> KeptGraphs:
+def _entry(model: ExportedModel, *, with_weights: bool = True) -> CachedGraphs:
     facts = {
         "architecture": model.architecture,
         "kind": model.kind,
@@ -67,7 +67,7 @@ def _entry(model: ExportedModel, *, with_weights: bool = True) -> KeptGraphs:
         # how long it took is different each time
         "reports": [asdict(each) | {"export_sec": 0.0} for each in model.reports],
     }
-    return KeptGraphs(model.graphs, facts)
+    return CachedGraphs(model.graphs, facts)
 
 
 def write_all(folder: Path) -> None:

@@ -17,15 +17,15 @@ from device_app.feed.candidates import Candidates
 from device_app.feed.exclusions import allowed
 from device_app.feed.feature_context import ViewsOfReader, feature_context
 from device_app.feed.item import Feed, FeedItem, PageSlot
-from device_app.feed.kept import KeptFeeds
 from device_app.feed.lists import DefaultList, Popular
 from device_app.feed.model_cache import LocalRanker, ServingModels
 from device_app.feed.page_order import placed
 from device_app.feed.preference_reader import PreferenceReader, UserPreferences
 from device_app.feed.rare import RareFeeds
 from device_app.feed.reasons import reasons
+from device_app.feed.recent_feeds import RecentFeeds
 from device_app.feed.scores import ScoreTerms, adjusted, age_hours
-from device_app.feed.similarity import Kinship, floor_of
+from device_app.feed.similarity import SimilarityRule, floor_of
 from device_app.process import kind_of
 from device_app.ranking.ranker import FeatureContext
 from device_app.ranking.session import usable
@@ -52,7 +52,7 @@ class FeedContext:
     own: PrivateParameters
     popular: Popular
     rare: RareFeeds
-    kept: KeptFeeds
+    kept: RecentFeeds
     performance: PerformanceSettings
     weights: FeedSettings
     chance: random.Random
@@ -192,7 +192,7 @@ def ranked_page(
         scores = score.total
 
     with watch.stage("build"):
-        kinship = Kinship(candidates, floor_of(models.manifest, default_list))
+        similarity = SimilarityRule(candidates, floor_of(models.manifest, default_list))
         page = placed(
             candidates,
             scores,
@@ -202,7 +202,7 @@ def ranked_page(
             size=size,
             chance=feed_context.chance,
             seen=times_seen > 0,
-            kinship=kinship,
+            similarity=similarity,
             steady=score.total - score.terms["reactions"],
             promised=_rows_promised(candidates, promise),
         )
@@ -210,7 +210,7 @@ def ranked_page(
         items = tuple(
             FeedItem(candidates.cards[place.row], position, place.slot, reason, float(scores[place.row]))
             for position, (place, reason) in enumerate(
-                zip(page, reasons(candidates, page, user_preferences, score, kinship, recent), strict=True)
+                zip(page, reasons(candidates, page, user_preferences, score, similarity, recent), strict=True)
             )
         )
     rows = np.array([place.row for place in page], dtype=np.intp)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from device_app.uplink.backend_client import read_vectors
 from protocol.news import NewsCard
 from protocol.recall import RecallAnswer
-from protocol.similarity import kinship_floor
+from protocol.similarity import similarity_floor
 
 Codes = NDArray[np.int64]
 """Names as 64-bit hashes: equal names have equal codes.
@@ -180,9 +180,9 @@ class Candidates:
         return unit(self.vectors)
 
     @cached_property
-    def kinship_floor(self) -> float | None:
+    def similarity_floor(self) -> float | None:
         """The cosine that random pairs of these candidates hardly ever reach (protocol.similarity)."""
-        return kinship_floor(self.vectors)
+        return similarity_floor(self.vectors)
 
     def named(self, column: Codes, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which rows of a column of codes are among `names`, [n]."""

@@ -55,7 +55,7 @@ class Overview:
 
 
 @dataclass(frozen=True)
-class Which:
+class FeedScope:
     """The subject of a list: one feed, one folder, or, with neither, everything."""
 
     feed: str | None = None
@@ -112,7 +112,7 @@ class OwnFeeds:
         self._stores.preferences.set(FEEDS_ONLY_UNREAD, only or None)
 
     def page(
-        self, which: Which, after: Place | None = None, since: datetime | None = None, *, hidden: bool = False
+        self, which: FeedScope, after: Place | None = None, since: datetime | None = None, *, hidden: bool = False
     ) -> StoryPage:
         """Return a page of a list; after: the last place of the page before. hidden: also what a mute rule hides.
 
@@ -137,7 +137,7 @@ class OwnFeeds:
         )
 
     def mark_all(
-        self, which: Which, *, upto: Place | None = None, above: Place | None = None, below: Place | None = None
+        self, which: FeedScope, *, upto: Place | None = None, above: Place | None = None, below: Place | None = None
     ) -> int:
         """Mark the stories of a list as read, and return the number of the mark; 0 if all were read.
 
@@ -147,7 +147,7 @@ class OwnFeeds:
             self.selection(which), self._clock(), upto=upto, above=above, below=below
         )
 
-    def selection(self, which: Which) -> Selection:
+    def selection(self, which: FeedScope) -> Selection:
         """Return the articles of a list."""
         if which.feed is not None:
             return Selection((which.feed,))
@@ -162,7 +162,7 @@ class OwnFeeds:
         return [FeedLine(feed, *count) for feed, count in (*listed, *unlisted)]
 
     @staticmethod
-    def _is_in(feed: KnownFeed, which: Which) -> bool:
+    def _is_in(feed: KnownFeed, which: FeedScope) -> bool:
         if which.feed is not None:
             return feed.publisher == which.feed
         return which.folder is None or feed.folder == which.folder

@@ -21,7 +21,7 @@ from device_app.feed.exploration import PageShares, explore_rows, fresh_rows
 from device_app.feed.item import PageSlot
 from device_app.feed.preference_reader import UserPreferences
 from device_app.feed.scores import age_hours
-from device_app.feed.similarity import Kinship
+from device_app.feed.similarity import SimilarityRule
 from device_app.settings import FeedSettings
 
 LEAST_REPORTS, REPORTS_PER_STORY = 2, 3
@@ -35,7 +35,7 @@ def developing_groups(
     scores: NDArray[np.float64],
     *,
     stories: int,
-    kinship: Kinship,
+    similarity: SimilarityRule,
 ) -> list[list[int]]:
     """Return the rows of the best stories with two or more free reports, newest first.
 
@@ -52,7 +52,7 @@ def developing_groups(
     finalists = np.flatnonzero(means >= np.sort(means)[-stories:].min(initial=np.inf))
     best = sorted(finalists, key=lambda group: (-means[group], candidates.cards[ranked[firsts[group]]].story))[:stories]
     reports = (ranked[firsts[group] : firsts[group] + sizes[group]].tolist() for group in best)
-    close = (kinship.among(rows_of[0], rows_of) for rows_of in reports)
+    close = (similarity.among(rows_of[0], rows_of) for rows_of in reports)
     return [_newest(candidates, np.array(rows_of)) for rows_of in close if len(rows_of) > 1]
 
 
@@ -62,7 +62,7 @@ def _newest(candidates: Candidates, rows: NDArray[np.intp]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Placed:
+class SlottedRow:
     """A row of the candidates with its slot."""
 
     row: int
@@ -78,11 +78,11 @@ def placed(
     *,
     size: int,
     chance: random.Random,
-    kinship: Kinship,
+    similarity: SimilarityRule,
     seen: NDArray[np.bool_] | None = None,
     steady: NDArray[np.float64] | None = None,
     promised: Mapping[int, PageSlot] | None = None,
-) -> list[Placed]:
+) -> list[SlottedRow]:
     """Return a page's rows in order, without repeated rows, stories or headlines.
 
     The page has at most `size` rows. Only a group of developing reports may repeat its story. candidates hold only what
@@ -104,7 +104,7 @@ def placed(
     recent = candidates.stories[age_hours(candidates, now) <= settings.fresh_hours]
     going_on = unseen & np.isin(candidates.stories, recent)
     groups = developing_groups(
-        candidates, going_on, without_reactions, stories=settings.developing_stories, kinship=kinship
+        candidates, going_on, without_reactions, stories=settings.developing_stories, similarity=similarity
     )
     others = settings.fresh_slots + settings.explore_slots
     groups = _shortened(groups, size - others - sum(share.least for share in shares.outermost))
@@ -142,14 +142,16 @@ def placed(
     events = user_preferences.read_events
     was_read = candidates.named(candidates.stories, events) | candidates.named(candidates.ids, events)
     picked = _led(picked, unseen & ~was_read, scores, any_share, taken + explore)
-    page = [Placed(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]
-    page += [Placed(row, "developing") for row in grouped]
-    page += [Placed(row, "fresh") for row in fresh]
-    page += [Placed(row, "explore") for row in explore]
+    page = [SlottedRow(row, "lead" if place == 0 else "for_you") for place, row in enumerate(picked)]
+    page += [SlottedRow(row, "developing") for row in grouped]
+    page += [SlottedRow(row, "fresh") for row in fresh]
+    page += [SlottedRow(row, "explore") for row in explore]
     return _with_promised(page[:size], promised or {}, candidates.stories)
 
 
-def _with_promised(page: list[Placed], promised: Mapping[int, PageSlot], stories: NDArray[np.intp]) -> list[Placed]:
+def _with_promised(
+    page: list[SlottedRow], promised: Mapping[int, PageSlot], stories: NDArray[np.intp]
+) -> list[SlottedRow]:
     """Return the page with all promised rows.
 
     One that is missing takes the place of another report of its event, else the last one of its slot outside groups.
@@ -165,7 +167,7 @@ def _with_promised(page: list[Placed], promised: Mapping[int, PageSlot], stories
         others = (options[-1] for options in places if options)
         at = same[-1] if same else next((at for at in others if page[at].slot not in ("lead", "developing")), None)
         if at is not None:
-            page[at] = Placed(row, page[at].slot)
+            page[at] = SlottedRow(row, page[at].slot)
     return page
 
 

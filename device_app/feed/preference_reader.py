@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.reading.interest_profile import ClickedNews, InterestNames, KeptInterest, without_muted
+from device_app.reading.interest_profile import ClickedNews, InterestChoice, InterestNames, without_muted
 from device_app.store.clicks import Click, Clicks
 from device_app.store.mute_rules import MuteRules
 from device_app.store.news import NewsStore
@@ -80,8 +80,8 @@ class PreferenceInputs:
     """The recent clicks that count, those of muted interests, and the settings of each interest."""
 
     active: tuple[ClickedNews, ...]
-    muted: tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...]
-    kept: tuple[KeptInterest, ...]
+    muted: tuple[tuple[InterestChoice, tuple[ClickedNews, ...]], ...]
+    kept: tuple[InterestChoice, ...]
 
 
 class PreferenceReader:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Reason
-from device_app.feed.page_order import Placed
+from device_app.feed.page_order import SlottedRow
 from device_app.feed.preference_reader import Named, UserPreferences
 from device_app.feed.scores import ScoreTerms, TermName
-from device_app.feed.similarity import Kin, Kinship
+from device_app.feed.similarity import SimilarityRule, SimilarStory
 from protocol.news import NewsCard
 from protocol.text_catalogue import TextCatalogue
 
@@ -30,10 +30,10 @@ WHYS = TextCatalogue("device_app.feed", "whys.toml")
 
 def reasons(
     candidates: Candidates,
-    page: Sequence[Placed],
+    page: Sequence[SlottedRow],
     user_preferences: UserPreferences,
     score: ScoreTerms,
-    kinship: Kinship,
+    similarity: SimilarityRule,
     recent: NDArray[np.bool_],
 ) -> list[Reason]:
     """Return one reason per place of the page, in order.
@@ -58,7 +58,9 @@ def reasons(
             said.append(Reason("explore", WHYS("outside" if rare else "drawn", section=card.section)))
         else:
             is_recent = bool(recent[place.row])
-            said.append(_personal(candidates, place.row, user_preferences, read, score, kinship, is_recent=is_recent))
+            said.append(
+                _personal(candidates, place.row, user_preferences, read, score, similarity, is_recent=is_recent)
+            )
     return said
 
 
@@ -77,7 +79,7 @@ def _personal(
     user_preferences: UserPreferences,
     read: _Read,
     score: ScoreTerms,
-    kinship: Kinship,
+    similarity: SimilarityRule,
     *,
     is_recent: bool,
 ) -> Reason:
@@ -88,7 +90,7 @@ def _personal(
             break
         if what == "editors":
             return _editors(lifts, user_preferences, is_recent=is_recent)
-        reason = _named(what, candidates, row, user_preferences, read, kinship)
+        reason = _named(what, candidates, row, user_preferences, read, similarity)
         if reason is not None:
             return reason
     return _editors(lifts, user_preferences, is_recent=is_recent)
@@ -110,19 +112,24 @@ def _weights(lifts: Mapping[TermName, float]) -> Iterator[tuple[str, float]]:
 
 
 def _named(
-    what: str, candidates: Candidates, row: int, user_preferences: UserPreferences, read: _Read, kinship: Kinship
+    what: str,
+    candidates: Candidates,
+    row: int,
+    user_preferences: UserPreferences,
+    read: _Read,
+    similarity: SimilarityRule,
 ) -> Reason | None:
     """Return the reason in words, or None if it would claim more about this story than is true."""
     card, vector = candidates.cards[row], candidates.vectors[row]
     if what == "read":
-        kin = kinship.of(card, vector, user_preferences.clicks, user_preferences.click_vectors)
-        return _read_reason(card, kin, user_preferences, read) if kin else None
+        similar = similarity.of(card, vector, user_preferences.clicks, user_preferences.click_vectors)
+        return _read_reason(card, similar, user_preferences, read) if similar else None
     if what == "section":
         count = read.sections[card.section]
         words = WHYS("section", count=count, section=card.section)
         return Reason("interest", words) if count >= READ_OFTEN else None
     if what == "liked":
-        liked = kinship.of(card, vector, user_preferences.liked_cards, user_preferences.liked)
+        liked = similarity.of(card, vector, user_preferences.liked_cards, user_preferences.liked)
         if not liked:
             return None
         example = user_preferences.liked_cards[liked[0].row]
@@ -137,17 +144,19 @@ def _named(
     return Reason("popular", WHYS("popular"))
 
 
-def _read_reason(card: NewsCard, kin: Sequence[Kin], user_preferences: UserPreferences, read: _Read) -> Reason:
+def _read_reason(
+    card: NewsCard, similar: Sequence[SimilarStory], user_preferences: UserPreferences, read: _Read
+) -> Reason:
     clicks = user_preferences.clicks
-    close = tuple({clicks[one.row].id: clicks[one.row] for one in kin}.values())[:CLICKS_NAMED]
+    close = tuple({clicks[one.row].id: clicks[one.row] for one in similar}.values())[:CLICKS_NAMED]
     count = read.topics[card.section, card.topic]
     if card.topic and count >= READ_OFTEN:
         words = WHYS("topic", count=count, topic=card.topic)
-    elif kin[0].tie == "name":
-        words = WHYS("name", name=kin[0].name, title=close[0].title)
+    elif similar[0].tie == "name":
+        words = WHYS("name", name=similar[0].name, title=close[0].title)
     else:
         words = WHYS("close", title=close[0].title)
-    return Reason("interest", words, interest=user_preferences.click_interests[kin[0].row] or None, clicks=close)
+    return Reason("interest", words, interest=user_preferences.click_interests[similar[0].row] or None, clicks=close)
 
 
 def _editors(lifts: Mapping[TermName, float], user_preferences: UserPreferences, *, is_recent: bool) -> Reason:

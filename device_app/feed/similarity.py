@@ -27,7 +27,7 @@ Tie = Literal["topic", "name", "likeness"]
 
 
 @dataclass(frozen=True)
-class Kin:
+class SimilarStory:
     """A story that is similar to another: its row, what they share, and the shared name if any."""
 
     row: int
@@ -36,7 +36,7 @@ class Kin:
     name: str = ""
 
 
-class Kinship:
+class SimilarityRule:
     """Decides which of the offered articles count as similar.
 
     Args:
@@ -54,7 +54,7 @@ class Kinship:
 
     def of(
         self, card: NewsCard, vector: NDArray[np.float32], others: Sequence[NewsCard], vectors: NDArray[np.float32]
-    ) -> list[Kin]:
+    ) -> list[SimilarStory]:
         """Return those of `others` that are similar to a story.
 
         vector is [D] and vectors [m, D], of any length. Those with shared topics and names come first, then the others;
@@ -70,14 +70,14 @@ class Kinship:
         for row in np.argsort(-cosines, kind="stable").tolist():
             tie, name = self._tie(card, names, others[row], float(cosines[row]))
             if tie is not None:
-                found.append(Kin(row, tie, float(cosines[row]), name))
-        return sorted(found, key=lambda kin: kin.tie == "likeness")
+                found.append(SimilarStory(row, tie, float(cosines[row]), name))
+        return sorted(found, key=lambda similar: similar.tie == "likeness")
 
     def among(self, lead: int, rows: Sequence[int]) -> list[int]:
         """Return those of `rows` that are similar to row `lead`, including itself, in order."""
         cards, vectors = self._news.cards, self._news.vectors
-        kin = self.of(cards[lead], vectors[lead], [cards[row] for row in rows], vectors[list(rows)])
-        close = {rows[one.row] for one in kin}
+        similar = self.of(cards[lead], vectors[lead], [cards[row] for row in rows], vectors[list(rows)])
+        close = {rows[one.row] for one in similar}
         return [row for row in rows if row == lead or row in close]
 
     def _tie(self, card: NewsCard, names: frozenset[str], other: NewsCard, cosine: float) -> tuple[Tie | None, str]:
@@ -99,14 +99,14 @@ class Kinship:
         return known
 
 
-def is_by_meaning(kin: Kin, floor: float | None) -> bool:
+def is_by_meaning(similar: SimilarStory, floor: float | None) -> bool:
     """Return whether a story is close by more than a name.
 
     Two people may share a name, and a town has all kinds of news.
     """
-    return kin.tie != "name" or (floor is not None and kin.cosine > floor)
+    return similar.tie != "name" or (floor is not None and similar.cosine > floor)
 
 
 def floor_of(manifest: ReleaseManifest, default_list: Candidates) -> float | None:
     """Return the release's similarity floor, or the default list's if the release has none."""
-    return default_list.kinship_floor if manifest.kinship_floor is None else manifest.kinship_floor
+    return default_list.similarity_floor if manifest.similarity_floor is None else manifest.similarity_floor

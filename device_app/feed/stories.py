@@ -17,7 +17,7 @@ from device_app.feed.exclusions import allowed, one_of_each
 from device_app.feed.item import Article, Feed, PageSlot, text_of
 from device_app.feed.preference_reader import UserPreferences, named
 from device_app.feed.serving import Serving
-from device_app.feed.similarity import Kinship, floor_of, is_by_meaning
+from device_app.feed.similarity import SimilarityRule, floor_of, is_by_meaning
 from device_app.reading.searched_interests import SearchedInterests
 from device_app.store.impressions import ImpressionStore
 from device_app.store.pool_codes import PoolBlock
@@ -194,14 +194,14 @@ class Stories:
         default_list = feed_context.default_list.candidates(models.encoder, models.dimensions)
         near = feed_context.recall.known(default_list)
         floor = floor_of(models.manifest, default_list)
-        kinship = Kinship(near, floor)
+        similarity = SimilarityRule(near, floor)
         near = near.only(allowed(near, self._ruled_out(near, news_id)))
         scores = (near.unit_vectors @ unit(vectors)[0]).astype(np.float64)
         best = np.argsort(-scores, kind="stable")[:LOOKED_AT]
         nearest, nearest_scores = near.only(best), scores[best]
         single = nearest.only(one_of_each(nearest, nearest_scores))
-        kin = kinship.of(self._stores.news.card(news_id), vectors[0], single.cards, single.vectors)
-        return tuple(single.cards[one.row] for one in [one for one in kin if is_by_meaning(one, floor)][:RELATED])
+        similar = similarity.of(self._stores.news.card(news_id), vectors[0], single.cards, single.vectors)
+        return tuple(single.cards[one.row] for one in [one for one in similar if is_by_meaning(one, floor)][:RELATED])
 
     def _ruled_out(self, near: Candidates, news_id: str) -> UserPreferences:
         """Return preferences with only what the reader blocked or dismissed, and the story itself."""

@@ -19,7 +19,7 @@ from device_app.feed.exclusions import one_of_each
 from device_app.feed.held_lists import HeldLists
 from device_app.feed.related_words import terms_of
 from device_app.feed.serving import Serving
-from device_app.feed.similarity import Kinship, floor_of, is_by_meaning
+from device_app.feed.similarity import SimilarityRule, floor_of, is_by_meaning
 from device_app.store.news import Naming, report_of
 from device_app.store.rows import to_us
 from device_app.store.searches import WordHit, WordMatch
@@ -248,7 +248,7 @@ class WholePool:
         context = self._serving.feed_context
         default_list = context.default_list.candidates(release.encoder, release.dimensions)
         floor = floor_of(release, default_list)
-        kinship = Kinship(default_list, floor)
+        similarity = SimilarityRule(default_list, floor)
         here, vectors = self._stores.news.vectors([card.id for card in leads], release.encoder)
         near: dict[str, tuple[float, NewsCard]] = {}
         for row in np.flatnonzero(here).tolist():
@@ -258,14 +258,14 @@ class WholePool:
             except PoolBroken:
                 context.recall.broadcast.discard()
                 return []
-            for kin in kinship.of(leads[row], vectors[row], around.cards, around.vectors):
-                card = around.cards[kin.row]
+            for similar in similarity.of(leads[row], vectors[row], around.cards, around.vectors):
+                card = around.cards[similar.row]
                 if (
-                    is_by_meaning(kin, floor)
+                    is_by_meaning(similar, floor)
                     and card.id not in found
-                    and kin.cosine > near.get(card.id, (-1.0, card))[0]
+                    and similar.cosine > near.get(card.id, (-1.0, card))[0]
                 ):
-                    near[card.id] = kin.cosine, card
+                    near[card.id] = similar.cosine, card
         return self._wanted([card for _, card in sorted(near.values(), key=lambda one: (-one[0], one[1].id))])
 
     def _wanted(self, cards: Sequence[NewsCard]) -> list[NewsCard]:

@@ -32,15 +32,15 @@ class FaultRates:
 
     Each rate lies between 0 and 1, and so does their sum. dropout: after some message it sends nothing more in that
     round, like a phone that is out of reach. straggler: one message is sent so late that its stage may have closed.
-    crash: it dies while sending a message, loses its memory and restarts from disk. liar: a malicious client replaces
-    one message with other bytes of the same length. Half of these attack the masked vector of a secure aggregation:
-    they add a number of steps whose logarithm is uniform, so that it may or may not be small enough to pass for noise.
+    crash: it dies while sending a message, loses its memory and restarts from disk. malicious: it replaces one message
+    with other bytes of the same length. Half of these attack the masked vector of a secure aggregation: they add a
+    number of steps whose logarithm is uniform, so that it may or may not be small enough to pass for noise.
     """
 
     dropout: float = 0.0
     straggler: float = 0.0
     crash: float = 0.0
-    liar: float = 0.0
+    malicious: float = 0.0
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -52,7 +52,7 @@ class FaultRates:
 
     @classmethod
     def parse(cls, words: list[str]) -> Self:
-        """Return rates parsed from ['dropout=0.1', 'liar=0.02'].
+        """Return rates parsed from ['dropout=0.1', 'malicious=0.02'].
 
         Raises ValueError, naming the item.
         """
@@ -70,7 +70,7 @@ class FaultRates:
 
     def all(self) -> dict[Fault, float]:
         """Return each fault's rate by name."""
-        return {"dropout": self.dropout, "straggler": self.straggler, "crash": self.crash, "liar": self.liar}
+        return {"dropout": self.dropout, "straggler": self.straggler, "crash": self.crash, "malicious": self.malicious}
 
     def draw(self, rng: np.random.Generator) -> InjectedFault | None:
         """Draw the fault of one device in one round, or None."""
@@ -78,7 +78,7 @@ class FaultRates:
         for fault, rate in self.all().items():
             if at < rate:
                 message = int(rng.integers(MESSAGES_MOST))
-                if fault != "liar":
+                if fault != "malicious":
                     return InjectedFault(fault, message)
                 sign = int(rng.choice((-1, 1)))
                 offset_steps = sign * round(2.0 ** rng.uniform(*OFFSET_BITS))

@@ -17,7 +17,7 @@ from device_app.composition import utc_now
 from device_app.errors import DeviceError
 from device_app.fleet.faults import FaultRates
 from device_app.fleet.fleet import Fleet, Member, catch_up, is_busy, passes, patiently, pause_sec, read, search, warm_up
-from device_app.fleet.known_tastes import KnownTastes
+from device_app.fleet.interest_match import InterestMatch
 from device_app.fleet.participation import FleetParticipation
 from device_app.fleet.replay import RealReader, ReplayCatalogue, real_readers
 from device_app.settings import DeviceSettings
@@ -126,7 +126,7 @@ class FleetFigureWriter:
 
     def __init__(self, path: Path | None, readers: int) -> None:
         before = read_fleet_figures(path)  # keep rounds of an earlier run of the same demo
-        self._path, self._tastes = path, KnownTastes(utc_now)
+        self._path, self._tastes = path, InterestMatch(utc_now)
         self._figures = FleetFigures(readers=readers, rounds=() if before is None else before.rounds)
         self._write(began=utc_now())
 
@@ -275,7 +275,7 @@ def _print_failures(fleet: Fleet, console: Console) -> None:
         fleet.failures.clear()
 
 
-FAULTS = ("dropout", "straggler", "crash", "liar")
+FAULTS = ("dropout", "straggler", "crash", "malicious")
 
 
 @dataclass

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from device_app.pages.greader import OPENED_AT_ONCE
 from device_app.pages.openapi import form, page
-from device_app.pages.passwords import KeptPassword
+from device_app.pages.passwords import PasswordFile
 from device_app.pages.renderer import PageRenderer, see_other
 
 APPS = "/apps"
@@ -21,7 +21,7 @@ def new_password() -> str:
     return "-".join("".join(secrets.choice(ALPHABET) for _ in range(GROUP_CHARS)) for _ in range(GROUPS))
 
 
-def router(renderer: PageRenderer, password: KeptPassword) -> APIRouter:
+def router(renderer: PageRenderer, password: PasswordFile) -> APIRouter:
     """Return the routes of the page."""
     routes = renderer.router()
 

@@ -21,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 
 from device_app.errors import BackendRefused, DeviceError, NewsNotHere
 from device_app.pages.local_origin import API_PATH, API_PREFIXES, LOGIN_PATH
-from device_app.pages.passwords import Guesses, KeptPassword
+from device_app.pages.passwords import PasswordFile, PasswordLimiter
 from device_app.store.articles import Place, Stream
 from device_app.sync.own_feeds import SEPARATOR, OwnFeedsSync
 from protocol.bodies import BodyError, read_body, write_body
@@ -363,7 +363,7 @@ def _place(text: str | None) -> Place | None:
     return Place(int(published_us), news_id) if dot and published_us.lstrip("-").isdecimal() else None
 
 
-def router(device: Device, password: KeptPassword, guesses: Guesses) -> APIRouter:
+def router(device: Device, password: PasswordFile, guesses: PasswordLimiter) -> APIRouter:
     """Return the routes of the API; all answer 401 or 403 until there is an app password."""
     routes = APIRouter(include_in_schema=False)
     api = AppApi(device)

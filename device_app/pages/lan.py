@@ -17,7 +17,7 @@ from starlette.requests import Request, cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from device_app.pages.passwords import Guesses, KeptPassword
+from device_app.pages.passwords import PasswordFile, PasswordLimiter
 from protocol.text_catalogue import TextCatalogue
 
 WORDS = TextCatalogue("device_app.pages", "feeds.toml")
@@ -64,14 +64,14 @@ class LanAccess:
     def __init__(
         self,
         address: str,
-        password: KeptPassword,
+        password: PasswordFile,
         certificate: Path,
-        guesses: Guesses | None = None,
+        guesses: PasswordLimiter | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.hosts = frozenset({address})
         self._password, self._certificate = password, certificate
-        self._guesses, self._clock = guesses or Guesses(), clock
+        self._guesses, self._clock = guesses or PasswordLimiter(), clock
 
     def holds_session(self, cookies: str) -> bool:
         """Return whether a Cookie header has a valid session under the current password."""

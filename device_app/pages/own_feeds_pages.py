@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, HTTPException, Query, Request
 from fastapi.responses import Response
 
-from device_app.feed.own_feeds import Which
+from device_app.feed.own_feeds import FeedScope
 from device_app.pages.openapi import form, page
 from device_app.pages.renderer import BACK_CHARS, WORDS, PageRenderer, answer_mark, see_other
 from device_app.store.articles import Place
@@ -57,7 +57,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         if only_unread and since is None:
             kept = [(name, value) for name, value in request.query_params.multi_items() if name != "since"]
             return see_other(f"/feeds/stories?{urlencode([*kept, ('since', to_us(datetime.now(UTC)))])}")
-        which, unread_since = Which(feed, folder), from_us(since) if only_unread and since is not None else None
+        which, unread_since = FeedScope(feed, folder), from_us(since) if only_unread and since is not None else None
         with device.lists.still():
             found = device.feeds.page(which, _place(after), unread_since, hidden=hidden is not None)
             cards = device.whole_pool.cards_of([place.id for place in found.places])
@@ -94,7 +94,9 @@ def router(renderer: PageRenderer) -> APIRouter:
     ) -> Response:
         """Mark a whole list as read, or what is above or below a place in it."""
         own_only()
-        batch = device.feeds.mark_all(Which(feed, folder), upto=_place(upto), above=_place(above), below=_place(below))
+        batch = device.feeds.mark_all(
+            FeedScope(feed, folder), upto=_place(upto), above=_place(above), below=_place(below)
+        )
         return answer_mark(request, back, batch)
 
     @routes.post("/feeds/only-unread", **form(404))

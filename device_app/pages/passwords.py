@@ -32,7 +32,7 @@ def hashed(password: str) -> str:
     return json.dumps({"salt": base64.b64encode(salt).decode(), "scrypt": base64.b64encode(made).decode()})
 
 
-class KeptPassword:
+class PasswordFile:
     """A file (mode 0600) with the hash of one password; without the file there is no password."""
 
     def __init__(self, path: Path) -> None:
@@ -73,7 +73,7 @@ class KeptPassword:
             return None  # a damaged file lets nobody in
 
 
-class Guesses:
+class PasswordLimiter:
     """Limits wrong passwords per address and in total. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -25,7 +25,7 @@ from device_app.pages import (
 )
 from device_app.pages.local_origin import PageKey
 from device_app.pages.openapi import ANYTHING, JSON, answers, bytes_of
-from device_app.pages.passwords import Guesses, KeptPassword
+from device_app.pages.passwords import PasswordFile, PasswordLimiter
 from device_app.pages.renderer import PageRenderer
 from device_app.pages.story_links import StoryLinks
 from protocol.bodies import TEXT_PICTURES_LIMIT
@@ -48,8 +48,8 @@ def router(device: Device, key: PageKey) -> APIRouter:
     routes = APIRouter()
     pictures = renderer.router()
     if device.own_server is not None:
-        apps = KeptPassword(device.settings.home / greader.PASSWORD_FILE)
-        routes.routes.extend(greader.router(device, apps, Guesses()).routes)
+        apps = PasswordFile(device.settings.home / greader.PASSWORD_FILE)
+        routes.routes.extend(greader.router(device, apps, PasswordLimiter()).routes)
         routes.routes.extend(app_pages.router(renderer, apps).routes)
     for pages in (
         feed_pages,

@@ -51,7 +51,7 @@ class ClickedNews:
 
 
 @dataclass(frozen=True)
-class KeptInterest:
+class InterestChoice:
     """What the reader set for an interest: a name or None, and whether it is muted.
 
     news_ids are the clicked articles it was set for.
@@ -72,7 +72,7 @@ class Profile:
     """
 
     active: tuple[ClickedNews, ...]
-    muted: tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...]
+    muted: tuple[tuple[InterestChoice, tuple[ClickedNews, ...]], ...]
     labels: NDArray[np.int64]
     names: tuple[str, ...]
 
@@ -83,8 +83,8 @@ class Profile:
 
 
 def without_muted(
-    clicks: Sequence[ClickedNews], kept: Sequence[KeptInterest]
-) -> tuple[tuple[ClickedNews, ...], tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...]]:
+    clicks: Sequence[ClickedNews], kept: Sequence[InterestChoice]
+) -> tuple[tuple[ClickedNews, ...], tuple[tuple[InterestChoice, tuple[ClickedNews, ...]], ...]]:
     """Return the clicks that count, and those of each muted interest."""
     silent = {news_id for interest in kept if interest.muted for news_id in interest.news_ids}
     groups = tuple(
@@ -97,9 +97,9 @@ def without_muted(
 
 def named_profile(
     active: Sequence[ClickedNews],
-    muted: tuple[tuple[KeptInterest, tuple[ClickedNews, ...]], ...],
+    muted: tuple[tuple[InterestChoice, tuple[ClickedNews, ...]], ...],
     labels: NDArray[np.int64],
-    kept: Sequence[KeptInterest],
+    kept: Sequence[InterestChoice],
 ) -> Profile:
     """Return a profile with a label per channel.
 
@@ -110,7 +110,7 @@ def named_profile(
     return Profile(tuple(active), muted, labels, distinct_labels([_cards(group) for group in groups], given))
 
 
-def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[KeptInterest]) -> Mapping[int, KeptInterest]:
+def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[InterestChoice]) -> Mapping[int, InterestChoice]:
     """Return the named interest of each channel.
 
     The matching is one to one, by the most shared articles; ties go to the larger channel.
@@ -121,7 +121,7 @@ def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[KeptInterest
         for interest in kept
         if not interest.muted and interest.name is not None
     ]
-    found: dict[int, KeptInterest] = {}
+    found: dict[int, InterestChoice] = {}
     for overlap, minus_channel, interest in sorted(shared, key=lambda row: row[:2], reverse=True):
         taken = interest.interest_id in {one.interest_id for one in found.values()}
         if overlap and -minus_channel not in found and not taken:
@@ -129,7 +129,7 @@ def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[KeptInterest
     return found
 
 
-def interest_cards(profile: Profile, kept: Sequence[KeptInterest]) -> tuple[InterestCluster, ...]:
+def interest_cards(profile: Profile, kept: Sequence[InterestChoice]) -> tuple[InterestCluster, ...]:
     """Return every interest for the Interests page, heaviest first, muted ones last."""
     groups = _groups(profile.active, profile.labels)
     given = matched(groups, kept)
@@ -194,10 +194,10 @@ class InterestNames:
         self._preferences = preferences
         self._lock = RLock()
 
-    def kept(self) -> tuple[KeptInterest, ...]:
+    def kept(self) -> tuple[InterestChoice, ...]:
         """Return all of them, oldest first."""
         return tuple(
-            KeptInterest(row["id"], row["name"], row["muted"], frozenset(row["news"]))
+            InterestChoice(row["id"], row["name"], row["muted"], frozenset(row["news"]))
             for row in self._preferences.get(PREFERENCE) or []
         )
 
@@ -233,7 +233,7 @@ class InterestNames:
             kept = self.kept()
             held = max(kept, key=lambda one: len(one.news_ids & news), default=None)
             known = held is not None and bool(held.news_ids & news)
-            said = KeptInterest(
+            said = InterestChoice(
                 interest_id=held.interest_id if known and held else max((k.interest_id for k in kept), default=0) + 1,
                 name=(held.name if known and held else None) if muted is not None else name,
                 muted=muted if muted is not None else bool(known and held and held.muted),
@@ -244,7 +244,7 @@ class InterestNames:
             ]
             self._keep([*others, said])
 
-    def _keep(self, interests: Sequence[KeptInterest]) -> None:
+    def _keep(self, interests: Sequence[InterestChoice]) -> None:
         worth = [one for one in interests if one.news_ids and (one.muted or one.name)]
         rows = [
             {"id": one.interest_id, "name": one.name, "muted": one.muted, "news": sorted(one.news_ids)}
@@ -253,5 +253,5 @@ class InterestNames:
         self._preferences.set(PREFERENCE, rows or None)
 
 
-def _replaced(interest: KeptInterest, *, news_ids: frozenset[str]) -> KeptInterest:
-    return KeptInterest(interest.interest_id, interest.name, interest.muted, news_ids)
+def _replaced(interest: InterestChoice, *, news_ids: frozenset[str]) -> InterestChoice:
+    return InterestChoice(interest.interest_id, interest.name, interest.muted, news_ids)

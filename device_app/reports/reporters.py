@@ -116,7 +116,7 @@ class ModeReporter(ABC, Generic[M]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByCodebook(ModeReporter[M]):
+class CodebookReporter(ModeReporter[M]):
     """Base class of reporters with a codebook's prototypes [K, D]."""
 
     made_from: ClassVar[MadeFrom] = "clicks"
@@ -152,7 +152,7 @@ def affordable(protocol: RecallProtocol, epsilon_limit: float) -> Codebook | Non
     return max(within, key=lambda book: (book.epsilon, book.size), default=None)
 
 
-class InterestReporter(ByCodebook[RandomisedCode]):
+class InterestReporter(CodebookReporter[RandomisedCode]):
     """Reports the basic interest with the largest weight over all interest clusters (the default; docs/decisions/019).
 
     The prototypes are the basic interests. A cluster's weights are the inner products of its mean click with them, and
@@ -199,7 +199,7 @@ class InterestReporter(ByCodebook[RandomisedCode]):
         return report, () if reader is None else self.shown(reader)
 
 
-class CodeReporter(ByCodebook[RandomisedCode]):
+class CodeReporter(CodebookReporter[RandomisedCode]):
     """Reports the nearest prototype. Formal guarantees: `RandomisedCode`'s, with one draw for each value and
     codebook."""
 
@@ -216,7 +216,7 @@ class CodeReporter(ByCodebook[RandomisedCode]):
         return report, () if reader is None else ((float(true),),)
 
 
-class SubsetReporter(ByCodebook[TopicSubset]):
+class SubsetReporter(CodebookReporter[TopicSubset]):
     """Reports the topic with the most clicks. Formal guarantees: `TopicSubset`'s, with one draw for each value and
     codebook."""
 
@@ -233,7 +233,7 @@ class SubsetReporter(ByCodebook[TopicSubset]):
         return report, () if reader is None else ((float(true),),)
 
 
-class TopicsReporter(ByCodebook[NoisyTopics]):
+class TopicsReporter(CodebookReporter[NoisyTopics]):
     """Reports the topic histogram. Formal guarantees: `NoisyTopics`', for each report."""
 
     name, report = "topics", TopicsReport
@@ -250,7 +250,7 @@ GRID = 2.0**-16
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnTheBasis(ModeReporter[M]):
+class BasisReporter(ModeReporter[M]):
     """Base class of reporters of scores on a release's basis; each report is a fresh draw."""
 
     made_from: ClassVar[MadeFrom] = "decomposition"
@@ -277,7 +277,7 @@ class OnTheBasis(ModeReporter[M]):
         return meaning_of_release(self.name, self.under.release, self.under.encoder, self.under.generation)
 
 
-class BasisLaplaceReporter(OnTheBasis[BasisLaplace]):
+class BasisLaplaceReporter(BasisReporter[BasisLaplace]):
     """Reports noisy scores, and counts in clear. Formal guarantees: `BasisLaplace`'s, for each report."""
 
     name, report = "basis_laplace", BasisLaplaceReport
@@ -291,7 +291,7 @@ class BasisLaplaceReporter(OnTheBasis[BasisLaplace]):
         return report, () if reader is None else tuple(map(tuple, clear.tolist()))
 
 
-class BasisL1Reporter(OnTheBasis[BasisL1]):
+class BasisL1Reporter(BasisReporter[BasisL1]):
     """Reports noisy scores of C_max channels. Formal guarantees: `BasisL1`'s, for each report."""
 
     name, report = "basis_l1", BasisL1Report

@@ -1,6 +1,6 @@
 """Open and migrate the device's SQLite databases, and write in safe transactions.
 
-A crash never leaves half a transaction. `LateDatabase` creates its file only when something is first written to it.
+A crash never leaves half a transaction. `LazyDatabase` creates its file only when something is first written to it.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Database:
             raise StoreDamaged(self.path, f"a part of it is damaged ({' '.join(found.split())})", self.remedy())
 
     def known(self) -> Database:
-        """Return this database; it always exists, unlike that of a `LateDatabase`."""
+        """Return this database; it always exists, unlike that of a `LazyDatabase`."""
         return self
 
     def when_undone(self, forget: Callable[[], None]) -> None:
@@ -433,7 +433,7 @@ def _plain(broken: Exception) -> str:
     return words
 
 
-class LateDatabase:
+class LazyDatabase:
     """A database that reads as empty while its file is missing.
 
     The first transaction creates it. A view that its reader never uses then costs neither a file nor the time of its

@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from device_app.errors import ExportRefused
-from device_app.store.database import Database, LateDatabase
+from device_app.store.database import Database, LazyDatabase
 from device_app.store.opinions import FORGET_UNFOLLOWED
 from device_app.store.preferences import MOVED_SEARCHES, Preferences
 from device_app.store.rows import to_us
@@ -424,7 +424,7 @@ class MovedSearches:
     copies and exports of `database` made before contain nothing of it.
     """
 
-    def __init__(self, database: Database, searches: LateDatabase) -> None:
+    def __init__(self, database: Database, searches: LazyDatabase) -> None:
         self._database, self._searches = database, searches
         self._preferences = Preferences(database)
 

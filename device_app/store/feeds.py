@@ -12,7 +12,7 @@ FEEDS_KEPT = 100
 
 
 @dataclass(frozen=True)
-class KeptFeed:
+class StoredFeed:
     """A stored feed as JSON. The package `device_app.feed` defines its format."""
 
     feed_id: str
@@ -26,7 +26,7 @@ class FeedStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, feed: KeptFeed) -> None:
+    def save(self, feed: StoredFeed) -> None:
         """Save a feed; one with the same id is replaced, the oldest beyond a hundred are deleted."""
         with self._database.quick_transaction():
             self._database.write(
@@ -39,13 +39,13 @@ class FeedStore:
                 (FEEDS_KEPT,),
             )
 
-    def last(self) -> KeptFeed | None:
+    def last(self) -> StoredFeed | None:
         """Return the newest feed."""
         return _feed(
             self._database.row("SELECT feed_id, made_at, content FROM feed ORDER BY made_at DESC, rowid DESC LIMIT 1")
         )
 
-    def get(self, feed_id: str) -> KeptFeed | None:
+    def get(self, feed_id: str) -> StoredFeed | None:
         """One feed, if it's still kept."""
         return _feed(self._database.row("SELECT feed_id, made_at, content FROM feed WHERE feed_id = ?", (feed_id,)))
 
@@ -63,7 +63,7 @@ class FeedStore:
         )
         return (found[0], found[1]) if found else (None, None)
 
-    def naming(self, news_ids: Iterable[str]) -> list[KeptFeed]:
+    def naming(self, news_ids: Iterable[str]) -> list[StoredFeed]:
         """Feeds whose JSON contains one of these ids."""
         found = self._database.rows(
             """SELECT feed_id, made_at, content FROM feed
@@ -72,7 +72,7 @@ class FeedStore:
         )
         return [kept for row in found if (kept := _feed(row)) is not None]
 
-    def rewrite(self, feed: KeptFeed) -> None:
+    def rewrite(self, feed: StoredFeed) -> None:
         """Replace a stored feed's JSON; does nothing if it isn't stored."""
         with self._database.quick_transaction():
             self._database.write("UPDATE feed SET content = ? WHERE feed_id = ?", (feed.content, feed.feed_id))
@@ -83,5 +83,5 @@ class FeedStore:
             self._database.write("DELETE FROM feed WHERE feed_id = ?", (feed_id,))
 
 
-def _feed(row: tuple[str, int, str] | tuple[object, ...] | None) -> KeptFeed | None:
-    return KeptFeed(str(row[0]), from_us(int(str(row[1]))), str(row[2])) if row else None
+def _feed(row: tuple[str, int, str] | tuple[object, ...] | None) -> StoredFeed | None:
+    return StoredFeed(str(row[0]), from_us(int(str(row[1]))), str(row[2])) if row else None

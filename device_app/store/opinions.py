@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from device_app.store.database import Database, LateDatabase
+from device_app.store.database import Database, LazyDatabase
 from device_app.store.rows import from_us, to_us
 
 ReactionKind = Literal["like", "less", "save"]
@@ -71,7 +71,7 @@ class Stances:
     On a device they are in the second view's store.
     """
 
-    def __init__(self, database: Database | LateDatabase) -> None:
+    def __init__(self, database: Database | LazyDatabase) -> None:
         self._database = database
 
     def set(self, kind: StanceKind, name: str, stance: Stance | None, at: datetime) -> None:

@@ -22,7 +22,7 @@ PASSED_OVER = "passed over until "
 
 
 @dataclass(frozen=True)
-class CountTaken:
+class PaidCount:
     """One count that this device paid for.
 
     It covers the reader's displays and clicks after `since`, up to `until`.
@@ -80,7 +80,7 @@ class CountLog:
             frozenset(row[0] for row in clicked),
         )
 
-    def take(self, taken: CountTaken) -> None:
+    def take(self, taken: PaidCount) -> None:
         """Mark a window as counted; call it in the transaction that charges.
 
         Raises ValueError if part of it was already counted.
@@ -105,16 +105,16 @@ class CountLog:
         with self._database.transaction():
             spent = self._database.number("SELECT max(until) FROM count_taken")
             if spent < to_us(until):
-                self.take(CountTaken(f"{PASSED_OVER}{until.isoformat()}", from_us(spent), until, 0, 0))
+                self.take(PaidCount(f"{PASSED_OVER}{until.isoformat()}", from_us(spent), until, 0, 0))
 
-    def list(self, limit: int = 20) -> list[CountTaken]:
+    def list(self, limit: int = 20) -> list[PaidCount]:
         """Counts paid for, newest first."""
         found = self._database.rows(
             "SELECT round, since, until, displayed, clicked FROM count_taken WHERE round NOT LIKE ? "
             "ORDER BY until DESC, round DESC LIMIT ?",
             (f"{PASSED_OVER}%", limit),
         )
-        return [CountTaken(row[0], from_us(row[1]), from_us(row[2]), row[3], row[4]) for row in found]
+        return [PaidCount(row[0], from_us(row[1]), from_us(row[2]), row[3], row[4]) for row in found]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from device_app.store.database import Database, LateDatabase
+from device_app.store.database import Database, LazyDatabase
 
 MOVED_SEARCHES = "moved_searches"
 """Another view's rows waiting to be moved into its store (`exported.MovedSearches`); left out of copies and exports."""
@@ -107,7 +107,7 @@ TowerWeights = Mapping[str, NDArray[np.float32]]
 class TowerStore:
     """User towers by the model's name. The view's own process writes them; serving reads them."""
 
-    def __init__(self, database: Database | LateDatabase) -> None:
+    def __init__(self, database: Database | LazyDatabase) -> None:
         self._database = database
 
     def get(self, model: str) -> TowerWeights | None:

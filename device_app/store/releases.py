@@ -24,7 +24,7 @@ _TRUST = {
 
 
 @dataclass(frozen=True)
-class KeptRelease:
+class StoredRelease:
     """A release that passed every check when it was installed."""
 
     signed: SignedManifest
@@ -62,17 +62,17 @@ class InstalledReleases:
         self._database = database
         self.blobs = Blobs(blob_folder or database.path.parent / "blobs")
 
-    def current(self) -> KeptRelease | None:
+    def current(self) -> StoredRelease | None:
         """Return the release in use."""
         return next(iter(self.history(1)), None)
 
-    def history(self, limit: int = RELEASES_KEPT) -> list[KeptRelease]:
+    def history(self, limit: int = RELEASES_KEPT) -> list[StoredRelease]:
         """Installed releases, newest first."""
         found = self._database.rows(
             "SELECT manifest, signature, public_key, installed_at FROM release ORDER BY id DESC LIMIT ?", (limit,)
         )
         return [
-            KeptRelease(
+            StoredRelease(
                 SignedManifest(manifest=manifest, signature=signature, public_key=public_key),
                 ReleaseManifest.model_validate_json(manifest),
                 from_us(installed_at),

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from device_app.store.database import Database, LateDatabase
+from device_app.store.database import Database, LazyDatabase
 from device_app.store.rows import from_us, to_us
 from protocol.bodies import pieces_of, text_of_body
 from protocol.news import NewsCard
@@ -205,7 +205,7 @@ class Searches:
     Unsaved queries are not stored.
     """
 
-    def __init__(self, database: Database | LateDatabase) -> None:
+    def __init__(self, database: Database | LazyDatabase) -> None:
         self._database = database
 
     def save(self, words: str, at: datetime) -> SavedSearch:

@@ -11,8 +11,8 @@ from device_app.store.news import NewsStore
 from device_app.uplink.own_server import OwnServer
 from protocol.own_feeds import (
     ChangeFeed,
-    Done,
     FeedListing,
+    FeedsChanged,
     FeedStatus,
     FindFeeds,
     FollowFeed,
@@ -25,7 +25,7 @@ from protocol.own_feeds import (
     Preparation,
     RefreshFeeds,
     RenameFolder,
-    TextsWanted,
+    TextsRequest,
 )
 from protocol.text_catalogue import TextCatalogue
 
@@ -120,7 +120,7 @@ class OwnFeedsSync:
         """Follow a removed feed again."""
         self._and_list(self._server.restore(NamedFeed(key=key)))
 
-    def refresh(self, key: str | None = None) -> Done:
+    def refresh(self, key: str | None = None) -> FeedsChanged:
         """Refresh one feed or all of them now; pauses requested by their servers still apply."""
         return self._and_list(self._server.refresh(RefreshFeeds(key=key)))
 
@@ -137,7 +137,7 @@ class OwnFeedsSync:
 
         Texts of articles in the store are stored, too.
         """
-        found = {body.id: body.body for body in self._server.texts(TextsWanted(ids=tuple(ids))).bodies}
+        found = {body.id: body.body for body in self._server.texts(TextsRequest(ids=tuple(ids))).bodies}
         self._news.put_bodies(found)
         return found
 

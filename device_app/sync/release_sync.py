@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from device_app.errors import AnswerMalformed, BackendRefused, ReleaseForked, ReleaseRefused
 from device_app.privacy.sealed import digest
 from device_app.store.blobs import Blobs
-from device_app.store.releases import ChainLink, InstalledReleases, KeptRelease, TrustedKey, blob_digests, blob_refs
+from device_app.store.releases import ChainLink, InstalledReleases, StoredRelease, TrustedKey, blob_digests, blob_refs
 from device_app.sync.installed_release import Release
 from device_app.uplink.backend_client import parsed
 from device_app.uplink.http import HttpClient
@@ -91,7 +91,7 @@ def is_old_news(signed: SignedManifest, manifest: ReleaseManifest, store: Instal
 
 def require_successor(
     manifest: ReleaseManifest,
-    current: KeptRelease,
+    current: StoredRelease,
     store: InstalledReleases,
     client: HttpClient,
     now: datetime,
@@ -233,7 +233,7 @@ class ReleaseSync:
         self._install(signed, manifest, current)
         return True
 
-    def _is_of_another_server(self, signed: SignedManifest, current: KeptRelease) -> bool:
+    def _is_of_another_server(self, signed: SignedManifest, current: StoredRelease) -> bool:
         """Return whether this release is signed with another server's key from the settings.
 
         The settings must name another key than that of the release in use. A key that this device has followed
@@ -283,7 +283,7 @@ class ReleaseSync:
             if self._store.blobs.read(ref.sha256) is None:
                 self._store.blobs.put(fetch_blob(self._client, ref, manifest.release))
 
-    def _install(self, signed: SignedManifest, manifest: ReleaseManifest, current: KeptRelease | None) -> None:
+    def _install(self, signed: SignedManifest, manifest: ReleaseManifest, current: StoredRelease | None) -> None:
         now = self._clock()
         if self._pinned_key is None and self._store.pinned_key() is None:
             self._store.pin(signed.public_key, now)

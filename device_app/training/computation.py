@@ -25,7 +25,7 @@ from device_app.training.multiview.local import LocalViews
 from device_app.training.samples import (
     NO_SAMPLES,
     OTHERS_LIMIT,
-    NobodysReading,
+    EmptyHistory,
     ReaderSamples,
     ReadingMark,
     SampleSource,
@@ -112,7 +112,7 @@ class Computation:
         self._given = TaskInputs(
             release=release,
             manifest=manifest,
-            reading=NobodysReading(counts=factory.reading.counts),
+            reading=EmptyHistory(counts=factory.reading.counts),
             materials=self._material,
             threads=factory.threads,
             now=factory.clock(),

@@ -34,7 +34,7 @@ RETRY_LIMIT_SEC = 300.0
 
 
 @dataclass(frozen=True)
-class Kept:
+class PaidUpdate:
     """An update that is paid for and on the disk."""
 
     offer: RoundOffer
@@ -73,7 +73,7 @@ class Delivery:
         self._ledger, self._privacy, self._noise, self._clock = ledger, privacy, noise, clock
         self._uploads = RoundUploads(channel.database)
 
-    def keep(self, offer: RoundOffer, update: ComputedUpdate) -> Kept:
+    def keep(self, offer: RoundOffer, update: ComputedUpdate) -> PaidUpdate:
         """Clip an update, add noise, charge for it and store it in one transaction.
 
         `ComputedUpdate.paid` is called in it too.
@@ -103,9 +103,9 @@ class Delivery:
                 raise NotEligible(WORDS("erased"))
             if update.paid is not None:
                 update.paid()
-        return Kept(offer, item, sealed)
+        return PaidUpdate(offer, item, sealed)
 
-    def send(self, kept: Kept) -> UploadReceipt:
+    def send(self, kept: PaidUpdate) -> UploadReceipt:
         """Send for the first time.
 
         Raises the backend's errors; the update then waits, or is dropped if the error is final.

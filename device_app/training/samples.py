@@ -23,7 +23,7 @@ from device_app.ranking.ranker import FeatureContext, feature_columns
 from device_app.store.clicks import Click, Clicks
 from device_app.store.impressions import ImpressionStore, Shown
 from device_app.store.news import NewsStore
-from device_app.store.participations import CountLog, CountTaken, CountWindow
+from device_app.store.participations import CountLog, CountWindow, PaidCount
 from protocol.news import NewsCard
 from protocol.recall import CLICKS_LIMIT
 
@@ -335,7 +335,7 @@ class StoredSamples:
             raise NotEligible("nothing is counted here.")
         return self._counted.window(now, longest)
 
-    def take_count(self, taken: CountTaken) -> None:
+    def take_count(self, taken: PaidCount) -> None:
         """Spend a window; call it in the transaction that records the charge."""
         assert self._counted is not None, "without it there is no window"
         self._counted.take(taken)
@@ -379,7 +379,7 @@ class StoredSamples:
 
 
 @dataclass(frozen=True)
-class NobodysReading:
+class EmptyHistory:
     """An empty history, for when only the form of an update is needed.
 
     counts: whether the device contributes to private counts.
@@ -401,7 +401,7 @@ class NobodysReading:
             raise NotEligible("nothing is counted here.")
         return CountWindow(now, now, frozenset(), frozenset())
 
-    def take_count(self, taken: CountTaken) -> None:
+    def take_count(self, taken: PaidCount) -> None:
         """Nothing is spent."""
 
     def holds(self, mark: ReadingMark) -> bool:

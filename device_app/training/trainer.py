@@ -37,7 +37,7 @@ TrainerStage = Literal["sending again", "looking", "checking in", "computing", "
 
 
 @dataclass(frozen=True)
-class RoundSeen:
+class KnownRound:
     """What this device knows about rounds.
 
     It comes from the device's own polls, whose timing doesn't depend on the reader. status: of the running round, else
@@ -105,7 +105,7 @@ class Trainer:
         self._looked_at: datetime | None = None
         self._open: tuple[RoundStatus, ...] = ()
         self.stage: TrainerStage | None = None
-        self.seen = RoundSeen()
+        self.seen = KnownRound()
 
     def step(self) -> Outcome:
         """Send what is due, then try to take part once. Returns the outcome of the try.

@@ -14,7 +14,7 @@ from device_app.uplink.http import SeparatePools
 ROUND_MESSAGE = re.compile(rb"^/v1/rounds/[^/]+/[^/]+/")
 MASKED_VECTOR = re.compile(rb"^/v1/rounds/[^/]+/masked/")
 
-Fault = Literal["dropout", "straggler", "crash", "liar"]
+Fault = Literal["dropout", "straggler", "crash", "malicious"]
 
 LARGE_OFFSET = 2**29
 """Steps: an eighth of a 32-bit ring, more than any sum or its noise reaches."""
@@ -66,7 +66,7 @@ class FaultyTransport(httpx.BaseTransport):
             return self._network.handle_request(request)
         if self._fault == "straggler":
             time.sleep(self._straggle_sec)
-        if self._fault == "liar":
+        if self._fault == "malicious":
             return self._tamper(request)
         response = self._network.handle_request(request)
         if self._fault == "crash":

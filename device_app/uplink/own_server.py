@@ -10,8 +10,8 @@ from device_app.uplink.http import Answer, HttpClient, etag_of
 from protocol.own_feeds import (
     PREFIX,
     ChangeFeed,
-    Done,
     FeedListing,
+    FeedsChanged,
     FindFeeds,
     FollowFeed,
     FoundFeeds,
@@ -22,8 +22,8 @@ from protocol.own_feeds import (
     OwnMessage,
     RefreshFeeds,
     RenameFolder,
-    Texts,
-    TextsWanted,
+    TextsAnswer,
+    TextsRequest,
 )
 from protocol.text_catalogue import TextCatalogue
 
@@ -81,37 +81,37 @@ class OwnServer:
         answer = self.client.get(f"{PREFIX}opml", words=REQUESTS("own_opml_out"), purpose=PURPOSE, accept="text/x-opml")
         return answer.body
 
-    def texts(self, wanted: TextsWanted) -> Texts:
+    def texts(self, wanted: TextsRequest) -> TextsAnswer:
         """Return the texts of stories that a reader app shows."""
-        return self._ask("texts", wanted, Texts, REQUESTS("own_texts", count=len(wanted.ids)))
+        return self._ask("texts", wanted, TextsAnswer, REQUESTS("own_texts", count=len(wanted.ids)))
 
     def find(self, asked: FindFeeds) -> FoundFeeds:
         """Return the feeds found for what a person has pasted."""
         return self._ask("find", asked, FoundFeeds, REQUESTS("own_find"))
 
-    def follow(self, wanted: FollowFeed) -> Done:
+    def follow(self, wanted: FollowFeed) -> FeedsChanged:
         """Follow a feed."""
-        return self._ask("follow", wanted, Done, REQUESTS("own_follow"))
+        return self._ask("follow", wanted, FeedsChanged, REQUESTS("own_follow"))
 
-    def change(self, wanted: ChangeFeed) -> Done:
+    def change(self, wanted: ChangeFeed) -> FeedsChanged:
         """Rename, move, sort, pause or resume a feed, or switch its pictures."""
-        return self._ask("change", wanted, Done, REQUESTS("own_change"))
+        return self._ask("change", wanted, FeedsChanged, REQUESTS("own_change"))
 
-    def remove(self, named: NamedFeed) -> Done:
+    def remove(self, named: NamedFeed) -> FeedsChanged:
         """Stop following a feed."""
-        return self._ask("remove", named, Done, REQUESTS("own_remove"))
+        return self._ask("remove", named, FeedsChanged, REQUESTS("own_remove"))
 
-    def restore(self, named: NamedFeed) -> Done:
+    def restore(self, named: NamedFeed) -> FeedsChanged:
         """Follow a removed feed again."""
-        return self._ask("restore", named, Done, REQUESTS("own_restore"))
+        return self._ask("restore", named, FeedsChanged, REQUESTS("own_restore"))
 
-    def refresh(self, wanted: RefreshFeeds) -> Done:
+    def refresh(self, wanted: RefreshFeeds) -> FeedsChanged:
         """Refresh feeds now."""
-        return self._ask("refresh", wanted, Done, REQUESTS("own_refresh"))
+        return self._ask("refresh", wanted, FeedsChanged, REQUESTS("own_refresh"))
 
-    def rename_folder(self, wanted: RenameFolder) -> Done:
+    def rename_folder(self, wanted: RenameFolder) -> FeedsChanged:
         """Rename or dissolve a folder."""
-        return self._ask("rename-folder", wanted, Done, REQUESTS("own_folder"))
+        return self._ask("rename-folder", wanted, FeedsChanged, REQUESTS("own_folder"))
 
     def take_opml(self, file: OpmlFile) -> OpmlReport:
         """Follow the feeds of a list."""

@@ -44,7 +44,7 @@ NOISE_ROOM: Final = 3.0
 
 
 @dataclass(frozen=True)
-class Known:
+class AttackerKnowledge:
     """What an attacker knows.
 
     Args:
@@ -94,17 +94,17 @@ class Known:
         return float(np.sqrt(length**2 - deviation**2 * d))
 
 
-def sign_flip(known: Known) -> Vector:
+def sign_flip(known: AttackerKnowledge) -> Vector:
     """Each malicious device sends the honest direction with the opposite sign, at the full clip: undetectable."""
     return -known.malicious * known.protection.clip * _unit(known.honest)
 
 
-def boosted(known: Known) -> Vector:
+def boosted(known: AttackerKnowledge) -> Vector:
     """The same attack, as long as the bound allows."""
     return -known.longest(known.honest)
 
 
-def turned_features(known: Known) -> Vector:
+def turned_features(known: AttackerKnowledge) -> Vector:
     """Towards feature weights of the opposite sign, as long as the bound allows.
 
     A step goes against the gradient.
@@ -112,17 +112,17 @@ def turned_features(known: Known) -> Vector:
     return known.longest(np.where(known.features, known.weights, 0.0))
 
 
-def shrunk(known: Known) -> Vector:
+def shrunk(known: AttackerKnowledge) -> Vector:
     """Towards a model of zeros, as long as the bound allows."""
     return known.longest(known.weights)
 
 
-def huge(known: Known) -> Vector:
+def huge(known: AttackerKnowledge) -> Vector:
     """1e4 in every number, where a ring of 32 bits with 16 of fraction ends at 2^15: refused; no round counts."""
     return np.full(len(known.weights), 1e4)
 
 
-Attack = Callable[[Known], Vector]
+Attack = Callable[[AttackerKnowledge], Vector]
 ATTACKS: Final[Mapping[str, Attack]] = {
     "sign flip at the clip": sign_flip,
     "sign flip at the bound": boosted,

@@ -29,7 +29,7 @@ from device_app.ranking.ranker import FEATURES
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from experiments.attacks.attacks import ATTACKS, DrawnGroups, Known
+from experiments.attacks.attacks import ATTACKS, AttackerKnowledge, DrawnGroups
 from experiments.bench.heldout_readers import Pool
 from experiments.bench.replayed_readers import clip_factor
 from experiments.papers.finding.live import RANKER_MODEL
@@ -189,7 +189,7 @@ class PoisonedRounds:
             flat = np.sum([_flat(updates[place], names) for place in places if place not in drawn.lying], axis=0)
             flat = flat + noise_deviation(self._protection, len(places)) * noise.normal(size=flat.shape)
             if mine and attack is not None:
-                known = Known(
+                known = AttackerKnowledge(
                     weights=_flat(weights, [name.removeprefix(PREFIX) for name in names]),
                     honest=honest,
                     features=_flat(_where_features(updates[0]), names) > 0,

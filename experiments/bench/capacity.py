@@ -143,7 +143,7 @@ def measured(read: Callable[[str], Record] = records.read) -> Costs:
 
 
 @dataclass(frozen=True)
-class Need:
+class ResourceNeeds:
     """What one scenario needs at its peak: cores by task, GB of memory a machine, Gbit/s, TB a month, connections."""
 
     cores: dict[str, float]
@@ -166,7 +166,7 @@ class Need:
         return found
 
 
-def need(devices: int, news_a_month: int, costs: Costs, assumed: CapacityAssumptions) -> Need:
+def need(devices: int, news_a_month: int, costs: Costs, assumed: CapacityAssumptions) -> ResourceNeeds:
     """Compute the need of one scenario.
 
     Lists by code cost the same in every pool; everything else grows with devices or articles.
@@ -195,7 +195,7 @@ def need(devices: int, news_a_month: int, costs: Costs, assumed: CapacityAssumpt
     workers = assumed.machine_cores
     memory = None if costs.worker_gb is None else workers * costs.worker_gb * news_a_month / SERVED_NEWS
     held = devices * assumed.hours_open / 24 * assumed.peak
-    return Need(cores, memory, kb_a_month * month * assumed.peak * 8 / 1e6, kb_a_month / 1e9, held)
+    return ResourceNeeds(cores, memory, kb_a_month * month * assumed.peak * 8 / 1e6, kb_a_month / 1e9, held)
 
 
 def _default(setting: str) -> float:

@@ -105,8 +105,12 @@ def _table(found: dict[str, Any]) -> Table:
     least, median, most = np.percentile([share for each in topics for share in each.of_topic], [5, 50, 95])
     steady = float(np.mean([each.is_steady for each in topics]))
     rows = (
-        ("reasons that name a story: share with a topic or name in common", ">= .95", _least(found["kinship"], "akin")),
-        ("random pairs above the floor", "<= .005", max(each["random_pairs"] for each in found["kinship"])),
+        (
+            "reasons that name a story: share with a topic or name in common",
+            ">= .95",
+            _least(found["similarity"], "related"),
+        ),
+        ("random pairs above the floor", "<= .005", max(each["random_pairs"] for each in found["similarity"])),
         ("five reads of a topic: readers with 30 to 45 % of it on three pages", ">= .95", steady),
         ("... its share of a page: 5th percentile", ">= .30", float(least)),
         ("... its share of a page: median", ".30 to .45", float(median)),

@@ -34,14 +34,14 @@ BLEND_READS = 20
 
 
 @dataclass(frozen=True)
-class KinshipFigures:
+class SimilarityFigures:
     """Reasons that name a story that was read: their number, and the share with a common topic or name.
 
     random_pairs: the share of random pairs of the pool above the floor, a cosine.
     """
 
     whys: int
-    akin: float
+    related: float
     random_pairs: float
     floor: float
 
@@ -70,7 +70,7 @@ class LearningFigures:
 
 
 @dataclass(frozen=True)
-class ColdFigures:
+class FirstPageFigures:
     """A first page: its number of sections, and the greatest share of a section that was not picked."""
 
     picked: tuple[str, ...]
@@ -97,7 +97,7 @@ class Newspaper:
         """The row of each card, by its id."""
         return {card.id: row for row, card in enumerate(self.pool.cards)}
 
-    def akin(self, one: int, other: int) -> bool:
+    def related(self, one: int, other: int) -> bool:
         """Return whether two stories have the same topic or a name in common."""
         cards, names = self.pool.cards, self.pool.names
         same = (cards[one].section, cards[one].topic) == (cards[other].section, cards[other].topic)
@@ -125,17 +125,17 @@ class Newspaper:
         read += rng.choice(len(cards), 3, replace=False).tolist()
         return self.reader(*(PICKED if rng.random() < 0.5 else ())).reads(*dict.fromkeys(read))
 
-    def kinship(self, whys: int, seed: int) -> KinshipFigures:
+    def similarity(self, whys: int, seed: int) -> SimilarityFigures:
         """Check at least this many reasons that name a story, on pages of readers drawn with `seed`."""
         rng = np.random.default_rng(seed)
         true: list[bool] = []
         while len(true) < whys:
             page = self.mixed_reader(rng).page(int(rng.integers(2**31)))
             named = [shown for shown in page if shown.reason.clicks]
-            true += [self.akin(shown.row, self.row[shown.reason.clicks[0].id]) for shown in named]
+            true += [self.related(shown.row, self.row[shown.reason.clicks[0].id]) for shown in named]
         assert self.pool.floor is not None
         above = random_cosines(self.pool.vectors, rng, RANDOM_PAIRS) > self.pool.floor
-        return KinshipFigures(len(true), float(np.mean(true)), float(above.mean()), self.pool.floor)
+        return SimilarityFigures(len(true), float(np.mean(true)), float(above.mean()), self.pool.floor)
 
     def largest_topic(self, section: str) -> str:
         """Return the section's topic with the most articles."""
@@ -169,12 +169,12 @@ class Newspaper:
     def _greatest(self, page: Sequence[PageCard]) -> float:
         return max(Counter(self.pool.cards[shown.row].section for shown in page).values()) / len(page)
 
-    def cold(self, seed: int, picked: Sequence[str] = ()) -> ColdFigures:
+    def cold(self, seed: int, picked: Sequence[str] = ()) -> FirstPageFigures:
         """Measure the first page of a reader who picked these sections."""
         page = self.reader(*picked).page(seed)
         sections = Counter(self.pool.cards[shown.row].section for shown in page)
         others = [count for name, count in sections.items() if name not in picked]
-        return ColdFigures(tuple(picked), len(sections), max(others) / len(page))
+        return FirstPageFigures(tuple(picked), len(sections), max(others) / len(page))
 
     def moved(self, seed: int, kind: Literal["liked", "less"], *, position: int) -> int:
         """Count the cards of a page that change after one reaction to the card at a position."""
@@ -196,7 +196,7 @@ def measured(newspaper: Newspaper, *, sections: Sequence[str], seeds: Sequence[i
     return {
         "settings": newspaper.settings.model_dump(),
         "stories": len(newspaper.pool.cards),
-        "kinship": [asdict(newspaper.kinship(whys, seed)) for seed in seeds],
+        "similarity": [asdict(newspaper.similarity(whys, seed)) for seed in seeds],
         "learning": [
             newspaper.learning(section, newspaper.largest_topic(section), seed, picked=True)
             for section in sections

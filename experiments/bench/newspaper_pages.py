@@ -26,14 +26,14 @@ from device_app.feed.page_order import placed
 from device_app.feed.preference_reader import UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.scores import age_hours
-from device_app.feed.similarity import Kinship
+from device_app.feed.similarity import SimilarityRule
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.settings import FeedSettings
 from models.shapes import NEWS_DIM
 from newsroom.edition import named_edition
 from protocol.news import NewsCard
-from protocol.similarity import kinship_floor
+from protocol.similarity import similarity_floor
 
 NOW = datetime(2026, 11, 20, 18, tzinfo=UTC)
 ARTICLES = 6_000
@@ -61,7 +61,7 @@ class NewspaperPool:
         """The pool of these cards, with its default list and its floor of similarity."""
         rows = [PoolRow(number=number, duplicate_of=None, **card.model_dump()) for number, card in enumerate(cards)]
         listed = np.array(default_order(NewsColumns.of(rows), NOW, DEFAULT_LIST), dtype=np.intp)
-        return cls(tuple(cards), unit(vectors), tuple(names), listed, kinship_floor(vectors))
+        return cls(tuple(cards), unit(vectors), tuple(names), listed, similarity_floor(vectors))
 
     def rows(self, *, section: str | None = None, topic: str | None = None) -> list[int]:
         """Rows of a section, or of a topic of it."""
@@ -146,7 +146,7 @@ class Reader:
         views = Counter(self.seen)
         times_seen = np.array([views[row] for row in rows.tolist()], dtype=np.float64)
         score = scored(self.ranker, candidates, user_preferences, NOW, self.settings, times_seen=times_seen)
-        kinship = Kinship(candidates, self.pool.floor)
+        similarity = SimilarityRule(candidates, self.pool.floor)
         page = placed(
             candidates,
             score.total,
@@ -155,12 +155,12 @@ class Reader:
             self.settings,
             size=PAGE,
             chance=random.Random(seed),
-            kinship=kinship,
+            similarity=similarity,
             seen=times_seen > 0,
             steady=score.total - score.terms["reactions"],
         )
         recent = age_hours(candidates, NOW) <= self.settings.fresh_hours
-        said = reasons(candidates, page, user_preferences, score, kinship, recent)
+        said = reasons(candidates, page, user_preferences, score, similarity, recent)
         return [PageCard(int(rows[place.row]), place.slot, reason) for place, reason in zip(page, said, strict=True)]
 
     def _offered(self, seed: int) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from backend.federation.systems.composition import SystemSpec
 from device_app.ranking.ranker import FEATURES
 from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update
-from experiments.datasets.mind import Ragged
+from experiments.datasets.mind import RaggedArray
 from experiments.datasets.samples import TrainingSamples
 from experiments.ranking.models import STUDY_MODELS
 from experiments.simulation.readers import Library
@@ -98,7 +98,7 @@ def shown_only(samples: TrainingSamples) -> TrainingSamples:
         reader=np.searchsorted(users, samples.reader[rows]),
         clicks=samples.clicks[rows],
         positive=samples.positive[rows],
-        shown=Ragged.of([samples.shown[int(row)] for row in rows]),
+        shown=RaggedArray.of([samples.shown[int(row)] for row in rows]),
         read=tuple(samples.read[int(user)] for user in users),
         popular=samples.popular,
         news=samples.news,

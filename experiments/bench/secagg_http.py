@@ -48,7 +48,7 @@ SUMMING, ACTIVE = "summing", "summing_actively"
 CLIP = 512.0
 
 
-class KeepDigest:
+class DigestStrategy:
     """A strategy that asks for one vector and stores the SHA-256 of the float64 sum."""
 
     def __init__(self, coordinates: int) -> None:
@@ -69,7 +69,7 @@ def summing_systems(length: int) -> dict[str, SystemSpec]:
     """Systems with vectors of this length: the default, sparse above 100 devices, and with an active server."""
     protection = SecureSum(clip=CLIP, fraction_bits=8)
     active = SecureSum(clip=CLIP, fraction_bits=8, mode="active", graph="complete")
-    strategy = KeepDigest(length - 1)
+    strategy = DigestStrategy(length - 1)
     return {
         name: SystemSpec(name=name, task=SUMMING, protection=each, strategy=strategy)
         for name, each in ((SUMMING, protection), (ACTIVE, active))

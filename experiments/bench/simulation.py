@@ -28,7 +28,7 @@ from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import OnnxGradients, Params
 from device_app.training.tasks.full_gradient import FullGradientTask, ranker_batch
 from experiments.bench.secagg import FLOWER_PYTHON
-from experiments.datasets.mind import Ragged
+from experiments.datasets.mind import RaggedArray
 from experiments.datasets.samples import TrainingSamples
 from experiments.records import Cell, Table
 from experiments.simulation.clients import (
@@ -62,7 +62,7 @@ SEED = 7
 
 
 @dataclass(frozen=True)
-class Work:
+class SimulationTask:
     """What every engine trains on."""
 
     samples: TrainingSamples
@@ -71,7 +71,7 @@ class Work:
     weights: Params
 
     @classmethod
-    def of(cls, readers: int) -> Work:
+    def of(cls, readers: int) -> SimulationTask:
         """Draw readers with 1 to 16 samples of 1 to 50 clicks each."""
         rng = np.random.default_rng(SEED)
         counts = np.clip(rng.geometric(1 / SAMPLES_MEAN, size=readers), 1, SAMPLES_LIMIT)
@@ -85,7 +85,7 @@ class Work:
                 reader=np.repeat(np.arange(readers), counts),
                 clicks=clicks,
                 positive=rng.integers(NEWS, size=total),
-                shown=Ragged.of([[] for _ in range(total)]),
+                shown=RaggedArray.of([[] for _ in range(total)]),
                 read=(frozenset(),) * readers,
                 popular=np.arange(NEWS),
                 news=NEWS,
@@ -114,7 +114,7 @@ class Work:
 
 def run(data: Path) -> list[Table]:
     """Return the table of clients a second, and that of a hundred thousand devices."""
-    work = Work.of(READERS)
+    work = SimulationTask.of(READERS)
     with tempfile.TemporaryDirectory() as folder:
         samples = Path(folder) / "readers.npz"
         work.save(samples)
@@ -136,7 +136,7 @@ def run(data: Path) -> list[Table]:
     return [Table("Simulated clients a second", columns, rows, (note,), (SEED,)), _many()]
 
 
-def _turn(work: Work, samples: Path) -> dict[str, float]:
+def _turn(work: SimulationTask, samples: Path) -> dict[str, float]:
     found = {"bare graphs, 1 process": _bare(work, 1), "bare graphs, 2 processes": _bare(work, 2)}
     found["Ownfeed, 1 process"] = _rate(OneProcess(work.device()), work)
     with ManyProcesses(work.device, 2) as many:
@@ -147,7 +147,7 @@ def _turn(work: Work, samples: Path) -> dict[str, float]:
     return found
 
 
-def _rate(clients: Clients, work: Work) -> float:
+def _rate(clients: Clients, work: SimulationTask) -> float:
     times: list[float] = []
     plan = Rounds(WARM_UP + ROUNDS, COHORT, READERS, SEED)
 
@@ -158,7 +158,7 @@ def _rate(clients: Clients, work: Work) -> float:
     return ROUNDS * COHORT / (times[-1] - times[WARM_UP - 1])
 
 
-def _bare(work: Work, processes: int) -> float:
+def _bare(work: SimulationTask, processes: int) -> float:
     plan = Rounds(WARM_UP + ROUNDS, COHORT, READERS, SEED)
     cohorts = [plan.cohort_of(number) for number in range(WARM_UP, WARM_UP + ROUNDS)]
     readers = [reader for cohort in cohorts for reader in cohort]
@@ -170,7 +170,7 @@ def _bare(work: Work, processes: int) -> float:
             return sum(job.result() for job in jobs)
 
 
-def _bare_graphs(work: Work, readers: list[int], wait: Callable[[], int]) -> float:
+def _bare_graphs(work: SimulationTask, readers: list[int], wait: Callable[[], int]) -> float:
     """Return clients a second of the graph alone, once all processes are ready."""
     device = work.device()
     rng = np.random.default_rng(SEED)
@@ -211,7 +211,7 @@ def _peer(name: str, options: tuple[str, ...], samples: Path) -> float:
 
 def _many() -> Table:
     """Run many devices with one and two processes: the same weights, and the memory of both."""
-    work = Work.of(MANY_READERS)
+    work = SimulationTask.of(MANY_READERS)
     plan = Rounds(MANY_ROUNDS, MANY_COHORT, MANY_READERS, SEED)
     rows: list[tuple[Cell, ...]] = []
     kept: dict[str, Params] = {}

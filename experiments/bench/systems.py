@@ -55,7 +55,7 @@ COLUMNS = (
 
 
 @dataclass
-class Ran:
+class SystemRuns:
     """Rounds of one system: seconds of each applied round, and the count of each reason for the others.
 
     load: the machine's one-minute load average at the end of the last round.
@@ -101,7 +101,7 @@ def by_hand() -> list[str]:
     return [name for name in COMPOSED if name not in ordered]
 
 
-def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int) -> dict[str, Ran]:
+def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int) -> dict[str, SystemRuns]:
     """Run `rounds` rounds of each system, in sequence, with a fleet of `devices`."""
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
@@ -110,7 +110,7 @@ def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int
             operator = Operator(backend.url, backend.settings.admin_token_file)
             try:
                 fleet.run(warm_up)
-                found: dict[str, Ran] = {}
+                found: dict[str, SystemRuns] = {}
                 for system in systems:
                     found[system] = _rounds(operator, fleet, system, rounds, devices)
                     line = " | ".join("" if cell is None else str(cell) for cell in _row(system, found[system]))
@@ -133,8 +133,8 @@ def prepared_folder(folder: Path, articles: int) -> BackendSettings:
     return settings
 
 
-def _rounds(operator: Operator, fleet: Fleet, system: str, rounds: int, cohort: int) -> Ran:
-    ran = Ran()
+def _rounds(operator: Operator, fleet: Fleet, system: str, rounds: int, cohort: int) -> SystemRuns:
+    ran = SystemRuns()
     for _ in range(rounds):
         started = time.monotonic()
         try:
@@ -173,14 +173,14 @@ def _attempts(fleet: Fleet) -> None:
     fleet.run(train)
 
 
-def systems_table(found: dict[str, Ran]) -> Table:
+def systems_table(found: dict[str, SystemRuns]) -> Table:
     """Return the table of the measurements."""
     rows = [_row(system, ran) for system, ran in found.items()]
     note = f"{DEVICES} devices, {ARTICLES} articles, gate off; bar: {BAR:.0%} applied."
     return Table(TITLE, COLUMNS, rows, (note,), seeds=(SEED,))
 
 
-def _row(system: str, ran: Ran) -> tuple[Cell, ...]:
+def _row(system: str, ran: SystemRuns) -> tuple[Cell, ...]:
     played = len(ran.seconds) + ran.reasons.total()
     median = round(statistics.median(ran.seconds), 1) if ran.seconds else None
     reasons = "; ".join(f"{count} times: {reason}" for reason, count in ran.reasons.most_common())

@@ -35,7 +35,7 @@ def run(data: Path) -> list[Table]:
     """Return the table, one row for each number of processes. Needs no research data."""
     rows: list[tuple[Cell, ...]] = []
     highest: list[float] = []
-    taken: list[Taken] = []
+    taken: list[CpuPerRequest] = []
     for workers in FORMS:
         with running_backend(prepared_newspaper(), workers=workers) as backend:
             _all_serve(backend)
@@ -78,14 +78,14 @@ def _all_serve(backend: RunningBackend) -> None:
 
 
 @dataclass(frozen=True)
-class Taken:
+class CpuPerRequest:
     """Processor seconds per request: of all servers together, and of the client."""
 
     servers_sec: float
     offering_sec: float
 
 
-def cores_gain(one: Taken, several: Taken, processes: int) -> float | None:
+def cores_gain(one: CpuPerRequest, several: CpuPerRequest, processes: int) -> float | None:
     """How much more several processes serve than one, each on its own core.
 
     None without measurements.
@@ -100,7 +100,7 @@ def _processor_sec() -> tuple[float, float]:
     return sum(each.user + each.system for each in begun), time.process_time()
 
 
-async def _measured(url: str) -> tuple[LoadAnswers, Taken, float, LoadAnswers]:
+async def _measured(url: str) -> tuple[LoadAnswers, CpuPerRequest, float, LoadAnswers]:
     """Return the outcome and cost of the lowest rate, and the highest rate within the target with its outcome.
 
     The highest rate is 0 if none is within the target.
@@ -114,7 +114,7 @@ async def _measured(url: str) -> tuple[LoadAnswers, Taken, float, LoadAnswers]:
     before = _processor_sec()
     least = best = await offer(port, draw, rate=LEAST_RATE, seconds=SECONDS)
     servers, offering = (after - then for after, then in zip(_processor_sec(), before, strict=True))
-    took = Taken(servers / len(least.status), offering / len(least.status))
+    took = CpuPerRequest(servers / len(least.status), offering / len(least.status))
     rate, found, answers = LEAST_RATE, 0.0, least
     while within_bar(answers) and rate <= MOST_RATE:
         found, best = rate, answers

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.mind import MalformedRow, Ragged
+from experiments.datasets.mind import MalformedRow, RaggedArray
 from experiments.records import DataMissing
 
 FOLDER = "ebnerd-demo"
@@ -33,7 +33,7 @@ class Week:
 
     users: Integers
     times_sec: Integers
-    candidates: Ragged
+    candidates: RaggedArray
     clicked: Integers
     history_users: Integers
     history_articles: Integers
@@ -98,7 +98,7 @@ def _week(folder: Path, users: _Rows, articles: _Rows) -> Week:
     return Week(
         np.array(who, dtype=np.int64),
         np.array(times, dtype=np.int64),
-        Ragged.of(candidates),
+        RaggedArray.of(candidates),
         np.array(clicked, dtype=np.int64),
         *_history(folder / "history.tsv", users, articles),
     )

@@ -2,7 +2,7 @@
 
 A folder holds train/ and dev/, each with news.tsv (id, category, subcategory, title, abstract, url, entities, entities)
 and behaviors.tsv (impression, user, time, history, impressions), tab-separated, without a header. Everything else
-refers to articles by their row in one catalogue. `Ragged` holds rows of different lengths in two flat arrays.
+refers to articles by their row in one catalogue. `RaggedArray` holds rows of different lengths in two flat arrays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from experiments.records import DataMissing
 
 
 @dataclass(frozen=True)
-class Ragged:
+class RaggedArray:
     """Row i is values[offsets[i] : offsets[i + 1]]; values int64 [total], offsets int64 [n + 1] from 0 to total."""
 
     values: NDArray[np.int64]
@@ -32,7 +32,7 @@ class Ragged:
             raise ValueError(f"offsets must rise from 0 to the {len(self.values)} values")
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[int] | NDArray[np.int64]]) -> Ragged:
+    def of(cls, rows: Iterable[Sequence[int] | NDArray[np.int64]]) -> RaggedArray:
         """Return flat arrays from rows of integers."""
         kept = [np.asarray(row, dtype=np.int64) for row in rows]
         offsets = np.concatenate(([0], np.cumsum([len(row) for row in kept]))).astype(np.int64)
@@ -110,8 +110,8 @@ class Impressions:
     ids: tuple[str, ...]
     users: tuple[str, ...]
     times_sec: NDArray[np.int64]
-    histories: Ragged
-    candidates: Ragged
+    histories: RaggedArray
+    candidates: RaggedArray
     clicked: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -191,8 +191,8 @@ def load_behaviors(path: Path, news: NewsTable) -> Impressions:
         tuple(ids),
         tuple(users),
         np.array(times, dtype=np.int64),
-        Ragged.of(histories),
-        Ragged.of(candidates),
+        RaggedArray.of(histories),
+        RaggedArray.of(candidates),
         np.array(clicked, dtype=np.int64),
     )
 

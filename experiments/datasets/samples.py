@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.mind import Impressions, Ragged
+from experiments.datasets.mind import Impressions, RaggedArray
 from models.shapes import CLICKS
 
 LEAST_HISTORY = 6
@@ -38,7 +38,7 @@ class TrainingSamples:
     reader: NDArray[np.int64]
     clicks: NDArray[np.int64]
     positive: NDArray[np.int64]
-    shown: Ragged
+    shown: RaggedArray
     read: tuple[frozenset[int], ...]
     popular: NDArray[np.int64]
     news: int
@@ -107,9 +107,9 @@ def training_samples(train: Impressions, news: int) -> TrainingSamples:
     flat = [sample for samples in kept.values() for sample in samples]
     return TrainingSamples(
         reader=np.repeat(np.arange(len(kept)), [len(samples) for samples in kept.values()]),
-        clicks=Ragged.of([history for history, _, _ in flat]).last(CLICKS, padding=news),
+        clicks=RaggedArray.of([history for history, _, _ in flat]).last(CLICKS, padding=news),
         positive=np.array([positive for _, positive, _ in flat], dtype=np.int64),
-        shown=Ragged.of([skipped for _, _, skipped in flat]),
+        shown=RaggedArray.of([skipped for _, _, skipped in flat]),
         read=tuple(frozenset(read[user]) for user in kept),
         popular=popular,
         news=news,

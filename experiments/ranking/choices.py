@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.datasets.mind import Impressions, Mind, Ragged
+from experiments.datasets.mind import Impressions, Mind, RaggedArray
 from experiments.ranking.evaluation import ScoreFn, metrics
 from experiments.ranking.models import features_of, flat_scores, live_popularity, softmax_cosine
 from experiments.records import Cell, Table
@@ -85,8 +85,8 @@ def with_history(impressions: Impressions) -> Impressions:
         tuple(impressions.ids[row] for row in kept),
         tuple(impressions.users[row] for row in kept),
         impressions.times_sec[kept],
-        Ragged.of([impressions.histories[int(row)] for row in kept]),
-        Ragged.of([impressions.candidates[int(row)] for row in kept]),
+        RaggedArray.of([impressions.histories[int(row)] for row in kept]),
+        RaggedArray.of([impressions.candidates[int(row)] for row in kept]),
         impressions.clicked[real],
     )
 

@@ -16,7 +16,7 @@ from backend.federation.bounded_mean import Aggregate
 from backend.federation.protections.secure_sum import secure_sum_of
 from backend.federation.strategies.counting import Counting, opened_count
 from backend.federation.systems import COMPOSED
-from backend.popularity.estimate import Counted, exposure, posterior_lifts, usual_rates
+from backend.popularity.estimate import NoisyCounts, exposure, posterior_lifts, usual_rates
 from backend.popularity.store import OpenedCount
 from device_app.privacy.exact_samplers import randomised_response
 from device_app.privacy.noise_sources import SeededNoise
@@ -201,8 +201,8 @@ def weighed(
     return weight * np.clip(lifts, -LIFT_REACH, LIFT_REACH) / LIFT_REACH
 
 
-def _counted(opened: OpenedCount, clicks: NDArray[np.float64], displays: NDArray[np.float64]) -> Counted:
-    return Counted(
+def _counted(opened: OpenedCount, clicks: NDArray[np.float64], displays: NDArray[np.float64]) -> NoisyCounts:
+    return NoisyCounts(
         clicks,
         displays,
         np.full(len(clicks), opened.clicks_variance),

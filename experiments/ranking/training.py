@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from backend.federation.optimizers import Adam, Carried
+from backend.federation.optimizers import Adam, StatefulOptimizer
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
@@ -129,7 +129,7 @@ def train(
             bench.samples,
             library,
             weights,
-            Carried(Adam(study_model.learning_rate)),
+            StatefulOptimizer(Adam(study_model.learning_rate)),
             steps=settings.steps,
             batch=settings.batch,
             negatives=NEGATIVES,
@@ -168,7 +168,7 @@ def train_in_rounds(
     def rounds(clients: Clients) -> Trained:
         plan = Rounds(settings.rounds, settings.cohort, samples.readers, seed)
         weights = {name: value.numpy() for name, value in parameters(model).items()}
-        return simulate(clients, weights, plan, FedAvg(), Carried(Adam(study_model.learning_rate)))
+        return simulate(clients, weights, plan, FedAvg(), StatefulOptimizer(Adam(study_model.learning_rate)))
 
     task = FullGradientTask(NEGATIVES, settings.samples_limit, study_model.features)
     make = partial(make_device, samples, library, graph, private_names(model), seed, task, protect)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.ebnerd import EbNerd
-from experiments.datasets.mind import Ragged
+from experiments.datasets.mind import RaggedArray
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Log:
 
     users: Integers
     times_sec: Integers
-    candidates: Ragged
+    candidates: RaggedArray
     clicked: Integers
     test: NDArray[np.bool_]
     earlier: tuple[Integers, Integers, Integers]
@@ -98,7 +98,7 @@ class Log:
         return cls(
             np.concatenate([week.users for week in weeks]),
             np.concatenate([week.times_sec for week in weeks]),
-            Ragged.of([row for week in weeks for row in week.candidates]),
+            RaggedArray.of([row for week in weeks for row in week.candidates]),
             np.concatenate([week.clicked for week in weeks]),
             np.repeat([False, True], [len(week) for week in weeks]),
             (joined("history_users"), joined("history_articles"), joined("history_times_sec")),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.popularity.estimate import Counted, Exposure, Usual, posterior_lifts
+from backend.popularity.estimate import Exposure, NoisyCounts, UsualRates, posterior_lifts
 from experiments.real_clicks.features import HOUR, LOG_SCALE, WINDOWS_HOURS, Floats, Integers, Log
 from protocol.concentrated import epsilon_of, rho_of_sum
 
@@ -150,8 +150,8 @@ def _lifts(clicks: Floats, usual: Floats, variance: float) -> Floats:
     for start in range(0, len(clicks), CHUNK):
         some = slice(start, start + CHUNK)
         nothing = np.zeros(len(clicks[some]))
-        counted = Counted(clicks[some], usual[some], np.full(len(nothing), variance), nothing)
-        parts.append(posterior_lifts(counted, Exposure(usual[some], nothing), nothing, SPREAD, Usual(1.0, SPREAD)))
+        counted = NoisyCounts(clicks[some], usual[some], np.full(len(nothing), variance), nothing)
+        parts.append(posterior_lifts(counted, Exposure(usual[some], nothing), nothing, SPREAD, UsualRates(1.0, SPREAD)))
     return np.concatenate([*parts, np.zeros(0)])
 
 

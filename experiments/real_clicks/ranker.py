@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from backend.federation.optimizers import Adam, Carried
+from backend.federation.optimizers import Adam, StatefulOptimizer
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import Samples
@@ -142,11 +142,11 @@ def train_in_rounds(
 
     after: AfterRound = report
     clients = OneProcess(device_of(lists, features, plan.seed, protect))
-    simulate(clients, weights, plan, FedAvg(), Carried(Adam(LEARNING_RATE)), after_round=after)
+    simulate(clients, weights, plan, FedAvg(), StatefulOptimizer(Adam(LEARNING_RATE)), after_round=after)
 
 
 @dataclass(frozen=True)
-class ByReader:
+class ReaderMetrics:
     """AUC and nDCG@10 summed over the impressions of each reader, and the number of impressions: [readers] each."""
 
     auc: Floats
@@ -154,7 +154,7 @@ class ByReader:
     impressions: Integers
 
     @classmethod
-    def of(cls, lists: Lists, weights: Floats) -> ByReader:
+    def of(cls, lists: Lists, weights: Floats) -> ReaderMetrics:
         """Evaluate these weights on the lists."""
         scores = lists.features @ weights
         sums = []

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets.ebnerd import FOLDER, EbNerd, Week, load_ebnerd
-from experiments.datasets.mind import Ragged
+from experiments.datasets.mind import RaggedArray
 from experiments.real_clicks.features import FEATURES, OWN, Floats, Log, own_features, plain_counts
 from experiments.real_clicks.private_hours import HOURS_A_DAY, HourlyNoise, hourly_counts, private_counts
-from experiments.real_clicks.ranker import ByReader, Lists, central_weights, train_in_rounds
+from experiments.real_clicks.ranker import Lists, ReaderMetrics, central_weights, train_in_rounds
 from experiments.records import Cell, Table
 from experiments.simulation.clients import Protect, in_clear
 from experiments.simulation.protections import CentralGaussian, ElementwiseLaplace, noise_multiplier
@@ -156,15 +156,15 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
         case = CASES[name]
         found = self._features(case, seed)
         train, test = (Lists.of(self.log, found, test=week) for week in (False, True))
-        curve: list[tuple[int, ByReader]] = []
+        curve: list[tuple[int, ReaderMetrics]] = []
         readers = len(train.of_reader)
         if case.central:
-            curve = [(0, ByReader.of(test, central_weights(train)))]
+            curve = [(0, ReaderMetrics.of(test, central_weights(train)))]
         else:
 
             def evaluate(number: int, weights: Floats) -> None:
                 if number in self.sizes.marks:
-                    curve.append((number, ByReader.of(test, weights)))
+                    curve.append((number, ReaderMetrics.of(test, weights)))
 
             plan = Rounds(self.sizes.rounds, self.sizes.cohort, readers, seed)
             names = FEATURES if case.counts else OWN
@@ -306,7 +306,7 @@ def first_impressions(data: EbNerd, most: int | None) -> EbNerd:
         if most is None or most >= len(week):
             return week
         until = week.candidates.offsets[most]
-        candidates = Ragged(week.candidates.values[:until], week.candidates.offsets[: most + 1])
+        candidates = RaggedArray(week.candidates.values[:until], week.candidates.offsets[: most + 1])
         return replace(
             week,
             users=week.users[:most],
@@ -318,19 +318,19 @@ def first_impressions(data: EbNerd, most: int | None) -> EbNerd:
     return replace(data, train=cut(data.train), validation=cut(data.validation))
 
 
-def means(found: ByReader) -> tuple[float, float]:
+def means(found: ReaderMetrics) -> tuple[float, float]:
     """Return AUC and nDCG@10, means over impressions."""
     total = found.impressions.sum()
     return float(found.auc.sum() / total), float(found.ndcg10.sum() / total)
 
 
-def mean_by_reader(runs: Sequence[RealClicksRun]) -> ByReader:
+def mean_by_reader(runs: Sequence[RealClicksRun]) -> ReaderMetrics:
     """Return each reader's sums, averaged over runs of the same test."""
     auc, ndcg10 = (np.mean([getattr(run, name) for run in runs], axis=0) for name in ("auc", "ndcg10"))
-    return ByReader(auc, ndcg10, np.array(runs[0].impressions, dtype=np.int64))
+    return ReaderMetrics(auc, ndcg10, np.array(runs[0].impressions, dtype=np.int64))
 
 
-def difference(first: ByReader, second: ByReader) -> tuple[float, float]:
+def difference(first: ReaderMetrics, second: ReaderMetrics) -> tuple[float, float]:
     """Return the difference of two AUCs over the same impressions, and 1.96 standard errors by reader.
 
     The mean over impressions is a ratio of sums over readers, whose standard error is

@@ -24,7 +24,7 @@ the exact vector, can't be chosen."""
 
 
 @dataclass(frozen=True)
-class JudgedChoice:
+class ChoiceOutcome:
     """The choice within one epsilon and size, and the most that any list within them finds, in percent."""
 
     news: int
@@ -80,7 +80,7 @@ def recorded(record: Record) -> RecallFrontier:
     return frontier_of(record.table(FOUND), record.table(WEIGHT), f"{record.command}, {record.measured_on}")
 
 
-def judged(frontier: RecallFrontier) -> list[JudgedChoice]:
+def judged(frontier: RecallFrontier) -> list[ChoiceOutcome]:
     """The choices at every epsilon and size on the frontier, in each measured pool."""
     codebooks = [(each.codebook, each.epsilon) for each in frontier.lists if each.codebook is not None]
     found = []
@@ -93,7 +93,7 @@ def judged(frontier: RecallFrontier) -> list[JudgedChoice]:
                 each for each in frontier.lists if each.epsilon <= epsilon and frontier.at(each.weight, news) <= size
             ]
             best = max(frontier.at(each.found, news) for each in price)
-            found.append(JudgedChoice(news, epsilon, size, chosen, best))
+            found.append(ChoiceOutcome(news, epsilon, size, chosen, best))
     return found
 
 

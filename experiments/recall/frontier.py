@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backend.measurements.frontier import DRAWN_FROM, Chosen, Frontier, FrontierRow, PairedGain, keep
+from backend.measurements.frontier import DRAWN_FROM, Frontier, FrontierRow, PairedGain, ValidationChoice, keep
 from device_app.privacy.noise_sources import SeededNoise
 from device_app.reports.modes import MODES
 from experiments.datasets.mind import FOLDER, load_mind
@@ -212,7 +212,7 @@ SUBSPACES = (16, 32)
 PAGE = 20
 
 
-def choose(titles: Vectors, first: Vectors, validation: WarmSplit) -> Chosen:
+def choose(titles: Vectors, first: Vectors, validation: WarmSplit) -> ValidationChoice:
     """Make all choices on the validation readers.
 
     first [n, D]: the untrained vectors of a first release.
@@ -242,10 +242,10 @@ def choose(titles: Vectors, first: Vectors, validation: WarmSplit) -> Chosen:
     found["attack exact"] = _strongest(attacked, attacked.exact)
     books = _books(study, DEFAULT[1])
     found["attack code"] = _strongest(attacked, lambda s: _coded(attacked, books, s, DEFAULT[0]))
-    return Chosen(epoch, found)
+    return ValidationChoice(epoch, found)
 
 
-def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Chosen) -> Frontier:
+def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: ValidationChoice) -> Frontier:
     """Return the table on the test readers."""
     news = titles @ train_tower(titles, test.train, kept=(chosen.epoch,))[chosen.epoch].T
     study, untrained, s = _study(news, test), _study(first, test), chosen.sharpness

@@ -49,7 +49,7 @@ Lists = Callable[[float, int], PossibleLists]
 
 
 @dataclass(frozen=True)
-class WayOfRecall:
+class RecallMethod:
     """One method of finding articles at one pool size.
 
     found [places] in percent; gain [places] over the popular list of the same length; weight [places] in bytes;
@@ -69,7 +69,7 @@ class PoolPart:
     """A pool of `news` articles, and what every method found in it."""
 
     news: int
-    ways: tuple[WayOfRecall, ...]
+    ways: tuple[RecallMethod, ...]
     readers: int
 
 
@@ -121,16 +121,16 @@ def _pool(titles: Vectors, beside: Vectors, split: WarmSplit, tower: Vectors) ->
     return EmbeddedSplit(replace(split, news=len(news)), news, np.concatenate([own, drawn]))
 
 
-def _ways(tuned: EmbeddedSplit, tested: EmbeddedSplit, cards: Sequence[NewsCard]) -> Iterator[WayOfRecall]:
+def _ways(tuned: EmbeddedSplit, tested: EmbeddedSplit, cards: Sequence[NewsCard]) -> Iterator[RecallMethod]:
     deepest = max(PLACES)
     popular = tested.popular(deepest)
     baseline, answers = _shares(tested, popular), _answers(tested, cards, popular.lists[0])
     plain, packed = (tuple(map(len, each)) for each in (answers, map(compress, answers)))
 
-    def way(name: str, epsilon: float, lists: PossibleLists, weight: tuple[int, ...], s: float | None) -> WayOfRecall:
+    def way(name: str, epsilon: float, lists: PossibleLists, weight: tuple[int, ...], s: float | None) -> RecallMethod:
         found = _shares(tested, lists)
         means = tuple(float(each) for each in 100 * found.mean(axis=0))
-        return WayOfRecall(name, epsilon, means, tuple(paired(found, baseline)), weight, s)
+        return RecallMethod(name, epsilon, means, tuple(paired(found, baseline)), weight, s)
 
     yield way("popular", 0.0, popular, packed, None)
     for size, epsilon in REPORTS.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.federation.optimizers import Adam, Carried, Optimizer, Sgd
+from backend.federation.optimizers import Adam, Optimizer, Sgd, StatefulOptimizer
 from backend.federation.protections.local_laplace import local_laplace_of
 from backend.federation.strategies.fedavg import FedAvg
 from backend.federation.systems import COMPOSED
@@ -14,7 +14,7 @@ from backend.releases.publish import SCORE_NOISE
 from device_app.training.gradients import BoundGraph, OnnxGradients
 from device_app.training.samples import Samples, SampleSource
 from device_app.training.tasks.recall_gradient import RecallTask
-from experiments.datasets.mind import Ragged
+from experiments.datasets.mind import RaggedArray
 from experiments.datasets.samples import TrainingSamples, left_out
 from experiments.recall.measure import Rows
 from experiments.recall.uni_fedrec import FirstModel
@@ -56,9 +56,9 @@ def history_samples(readers: Sequence[Rows], news: int) -> TrainingSamples:
     nothing = np.zeros(0, np.int64)
     return TrainingSamples(
         reader=np.array([reader for reader, _ in pairs]),
-        clicks=Ragged.of([kept[reader][:end] for reader, end in pairs]).last(CLICKS, padding=news),
+        clicks=RaggedArray.of([kept[reader][:end] for reader, end in pairs]).last(CLICKS, padding=news),
         positive=np.array([kept[reader][end] for reader, end in pairs], dtype=np.int64),
-        shown=Ragged.of([nothing] * len(pairs)),
+        shown=RaggedArray.of([nothing] * len(pairs)),
         read=tuple(frozenset(clicks.tolist()) for clicks in kept),
         popular=np.concatenate(kept),
         news=news,
@@ -66,7 +66,7 @@ def history_samples(readers: Sequence[Rows], news: int) -> TrainingSamples:
 
 
 @dataclass(frozen=True)
-class Everybody:
+class AllSamples:
     """All readers' samples as one source, for central training."""
 
     samples: TrainingSamples
@@ -89,14 +89,14 @@ class RecallTrainer:
 
     def centrally(self, steps: int, seed: int, rate: float = RATE) -> Trained:
         """Train with Adam on batches of all readers' samples."""
-        everybody = Everybody(self._samples, self._library)
+        everybody = AllSamples(self._samples, self._library)
         plan = Rounds(steps, 1, 1, seed)
-        return self._run(lambda reader: everybody, BATCH, plan, Carried(Adam(rate)), in_clear)
+        return self._run(lambda reader: everybody, BATCH, plan, StatefulOptimizer(Adam(rate)), in_clear)
 
     def in_rounds(self, rounds: int, cohort: int, seed: int, rate: float = RATE) -> Trained:
         """Train with Adam on the mean of readers' gradients, without noise: what an exact secure sum opens."""
         plan = Rounds(rounds, cohort, self._samples.readers, seed)
-        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, Carried(Adam(rate)), in_clear)
+        return self._run(self._reader, UNI_FEDREC.samples_limit, plan, StatefulOptimizer(Adam(rate)), in_clear)
 
     def by_the_paper(self, rounds: int, cohort: int, seed: int) -> Trained:
         """Train by the live system `uni_fedrec`: the paper's clip, noise and plain steps."""

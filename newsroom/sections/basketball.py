@@ -45,7 +45,7 @@ def _club_and_place(scene: Scene, player: Person) -> tuple[BasketballClub, str]:
 
 
 @dataclass(frozen=True)
-class GameTold:
+class GameReport:
     """A game described from the winner's side; facts that hold only for some games are None for the others."""
 
     g: Game
@@ -75,7 +75,7 @@ class GameTold:
     leader: str
 
 
-def _game_told(scene: Scene) -> GameTold:
+def _game_told(scene: Scene) -> GameReport:
     now, told = scene.world.now, timedelta(days=_DAYS_TOLD)
     g = scene.fresh("basketball game", [one for one in _games(scene) if one.at <= now and now - one.at < told])
     won = g.score[0] > g.score[1]
@@ -86,7 +86,7 @@ def _game_told(scene: Scene) -> GameTold:
     best = sorted(winner.squad, key=lambda player: -g.points[player.name])
     top = max(loser.squad, key=lambda player: g.points[player.name])
     streaks, places, records = g.streaks[::turn], g.places[::turn], g.records[::turn]
-    return GameTold(
+    return GameReport(
         g=g,
         winner=winner,
         loser=loser,

@@ -31,7 +31,7 @@ def _struggling(scene: Scene) -> list[FootballClub]:
 
 
 @dataclass(frozen=True)
-class MatchTold:
+class MatchReport:
     """A match described from the winner's side; after a draw, `winner` and `loser` are home and away.
 
     Facts that hold only for some matches are None for the others; the empty ones only open a wording. `fit` are players
@@ -75,7 +75,7 @@ class MatchTold:
     fit: tuple[Person, ...]
 
 
-def _match_told(scene: Scene) -> MatchTold:
+def _match_told(scene: Scene) -> MatchReport:
     now = scene.world.now
     m = scene.fresh("football match", [one for one in _matches(scene) if one.at > now - timedelta(days=_DAYS_TOLD)])
     home_goals = sum(goal.home for goal in m.goals)
@@ -91,7 +91,7 @@ def _match_told(scene: Scene) -> MatchTold:
     w_streak, l_streak = (m.home_streak, m.away_streak) if home_won else (m.away_streak, m.home_streak)
     run, slump = _streak(w_streak), _streak(l_streak)
     doubt_club = scene.pick((m.home, m.away))
-    return MatchTold(
+    return MatchReport(
         m=m,
         times=_times(m, scene),
         winner=winner,

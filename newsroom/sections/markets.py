@@ -20,7 +20,7 @@ _FLAT_BELOW_PCT = 0.2
 
 
 @dataclass(frozen=True)
-class DayTold:
+class DayReport:
     """A trading day of one country's index; facts that hold only for some days are None for the others."""
 
     c: Country
@@ -70,7 +70,7 @@ def _untold_day(scene: Scene) -> tuple[Country, datetime]:
     return c, datetime.combine(told, time(_CLOSING_HOUR), UTC)
 
 
-def _day_told(scene: Scene) -> DayTold:
+def _day_told(scene: Scene) -> DayReport:
     found = _indices(scene)
     c, day = _untold_day(scene)
     index, today = found[c.name], day.date()
@@ -87,7 +87,7 @@ def _day_told(scene: Scene) -> DayTold:
     other = found[abroad.name]
     other_pct = other.change(today, other.before(today))
     at = datetime.combine(today, time(scene.between(17, 19), scene.between(0, 59), scene.between(0, 59)), UTC)
-    return DayTold(
+    return DayReport(
         c=c,
         index=index.name,
         level=level,

@@ -17,7 +17,7 @@ _BANDS = 110
 
 
 @dataclass(frozen=True)
-class Act:
+class Band:
     """A band; plural in the paper. `genre` is its row in the table of genres."""
 
     name: str
@@ -28,7 +28,7 @@ class Act:
     years: int
 
 
-def _bands(world: World) -> tuple[Act, ...]:
+def _bands(world: World) -> tuple[Band, ...]:
     rng, given = Random(f"{world.seed}:music"), shared("music")
     every = [f"{first} {second}" for first in given.band_firsts for second in given.band_seconds]
     made = []
@@ -38,11 +38,11 @@ def _bands(world: World) -> tuple[Act, ...]:
         city = rng.choice(country.cities)
         singer = world.person(country, "the singer", rng=rng)
         genre = given.genres[index % len(given.genres)]
-        made.append(Act(called, genre, country, city, singer, years=rng.randint(3, 24)))
+        made.append(Band(called, genre, country, city, singer, years=rng.randint(3, 24)))
     return tuple(made)
 
 
-def _acts(scene: Scene) -> tuple[Act, ...]:
+def _acts(scene: Scene) -> tuple[Band, ...]:
     return scene.world.kept("music acts", lambda: _bands(scene.world))
 
 

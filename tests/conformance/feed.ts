@@ -3,7 +3,7 @@ import { Device } from "../../web/device/device";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
 import { type Chance, PythonRandom } from "../../web/device/feed/chance";
 import { inSlot } from "../../web/device/feed/item";
-import { feedForm } from "../../web/device/feed/kept";
+import { feedForm } from "../../web/device/feed/recent_feeds";
 import { WholePool } from "../../web/device/feed/whole_pool";
 import type { Pause } from "../../web/device/protocol/moments";
 import { PageRenderer, startTemplates } from "../../web/device/pages/renderer";
@@ -19,7 +19,7 @@ import { LAST_ANSWER } from "../../web/device/store/preferences";
 import { FetchTransport } from "../../web/device/uplink/transport";
 import { poolCodes } from "../../web/device/protocol/broadcast";
 import { choosePrimitives } from "../../web/device/protocol/primitives";
-import { kinshipFloor } from "../../web/device/protocol/similarity";
+import { similarityFloor } from "../../web/device/protocol/similarity";
 import { averageLinkage } from "../../web/device/reading/click_clusters";
 import { distinctLabels } from "../../web/device/reading/interest_labels";
 import type { NewsCard } from "../../web/device/protocol/news";
@@ -343,9 +343,9 @@ export const feed = {
     });
   },
 
-  /** The floor of kinship among rows, and their clusters. */
+  /** The floor of similarity among rows, and their clusters. */
   feed_vectors(given: { rows: number[]; width: number; distance: number; limit: number }): unknown {
     const all = vectors(Float32Array.from(given.rows), given.width);
-    return { floor: kinshipFloor(all), labels: averageLinkage(all, given.distance, given.limit) };
+    return { floor: similarityFloor(all), labels: averageLinkage(all, given.distance, given.limit) };
   },
 };

@@ -114,7 +114,7 @@ def test_both_runtimes_make_the_same_list_of_changes() -> None:
     for _ in range(200):
         earlier = [f"old{at}" for at in range(rng.randrange(6))]
         news = tuple(CARD.model_copy(update={"id": f"new{at}"}) for at in range(rng.randrange(3)))
-        order = rng.choices(range(7), k=rng.randrange(6)) if rng.random() < 0.9 else None
+        order = tuple(rng.choices(range(7), k=rng.randrange(6))) if rng.random() < 0.9 else None
         answer = DefaultListAnswer(release="r1", encoder="e", candidates=news, vectors=b"", order=order)
         asked.append((answer, earlier))
     found = [*ask_node([("listed_after", [each.model_dump_json(), earlier]) for each, earlier in asked])]

@@ -32,7 +32,7 @@ from device_app.pages.routes import router
 from device_app.pages.story_links import StoryLinks
 from device_app.settings import DeviceSettings
 from device_app.store.byte_log import Departure
-from device_app.store.feeds import KeptFeed
+from device_app.store.feeds import StoredFeed
 from device_app.store.ledger_entries import LedgerEntry
 from device_app.store.participations import Participation
 from device_app.store.preferences import CHOSEN_SECTIONS
@@ -208,7 +208,7 @@ def python_device(folder: Path, now: datetime) -> Iterator[Device]:
             feed = feed_of(name, cards, now - timedelta(hours=ago))
             shown = [item.card.id for item in feed.items]
             stores.impressions.serve(name, shown, feed.made_at)
-            stores.feeds.save(KeptFeed(name, feed.made_at, FEED.dump_json(feed).decode()))
+            stores.feeds.save(StoredFeed(name, feed.made_at, FEED.dump_json(feed).decode()))
         pictured = [Pictured(f"news:{at}", 0, bare_picture(bytes(2 * at))) for at in (0, 3, 5, 12)]
         blob = pack_pictures(pictured)
         ref = BlobRef(sha256=sha256(blob).hexdigest(), size_bytes=len(blob))

@@ -34,7 +34,7 @@ from protocol.releases import (
     ShardList,
     sign,
 )
-from protocol.similarity import kinship_floor
+from protocol.similarity import similarity_floor
 from protocol.tensors import pack, quantise
 from tests.doubles.graphs import context_graph, cosine_score_graph, decompose_graph
 from tests.doubles.news import NOW, SyntheticPool, synthetic_pool
@@ -111,7 +111,7 @@ class FakeBackend:
             models=self.models,
             default_ranker="ranker.cosine",
             releases_answered=self.releases_answered,
-            kinship_floor=_floor_of(self.pool.vectors.tobytes(), dim=self.pool.vectors.shape[1]),
+            similarity_floor=_floor_of(self.pool.vectors.tobytes(), dim=self.pool.vectors.shape[1]),
         )
         assert self.key is not None
         self.signed = sign(manifest, self.key)
@@ -277,7 +277,7 @@ class FakeBackend:
 @cache
 def _floor_of(vectors: bytes, *, dim: int) -> float | None:
     """Computed as a server does; a device under a release that doesn't state it takes a fifth of a second each."""
-    return kinship_floor(np.frombuffer(vectors, np.float32).reshape(-1, dim))
+    return similarity_floor(np.frombuffer(vectors, np.float32).reshape(-1, dim))
 
 
 def _refused(problem: Problem) -> httpx.Response:

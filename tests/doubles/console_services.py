@@ -25,8 +25,8 @@ from backend.news.item import Rejection
 from backend.news.pictures.store import PictureCounts
 from backend.news.pool_reading import PoolRow
 from backend.news.pool_version import PoolCounts
-from backend.popularity.estimate import Counted
-from backend.popularity.store import CountMade
+from backend.popularity.estimate import NoisyCounts
+from backend.popularity.store import CountSummary
 from backend.recall.indexes.selection import IndexStatus
 from backend.releases.blobs import ReleaseDraft
 from backend.releases.store import PublishedRelease
@@ -90,18 +90,18 @@ class StandInCounts:
     none_yet: bool = False
     half_life_hours: float = 24.0
 
-    def made(self, limit: int = 20) -> list[CountMade]:
+    def made(self, limit: int = 20) -> list[CountSummary]:
         """Return both counts, newest first."""
         made = [
-            CountMade(7, NOW - timedelta(hours=1), 58, 3, 2_000.0, 68.0),
-            CountMade(3, NOW - timedelta(days=1), 44, 3, 1_500.0, 51.0),
+            CountSummary(7, NOW - timedelta(hours=1), 58, 3, 2_000.0, 68.0),
+            CountSummary(3, NOW - timedelta(days=1), 44, 3, 1_500.0, 51.0),
         ]
         return [] if self.none_yet else made
 
-    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[NoisyCounts, NDArray[np.bool_]]:
         """Return their sums."""
         clicks, displays = np.array([61.2, 9.8, -4.1]), np.array([212.0, 88.0, 120.0])
-        return Counted(clicks, displays, np.full(3, 68.0), np.full(3, 2_000.0)), np.ones(3, dtype=bool)
+        return NoisyCounts(clicks, displays, np.full(3, 68.0), np.full(3, 2_000.0)), np.ones(3, dtype=bool)
 
 
 @dataclass

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from protocol.fleet_figures import FleetFigures, RoundOfFleet, TasteCurve, TastePoint
+from protocol.fleet_figures import FleetFigures, InterestCurve, InterestPoint, RoundOfFleet
 
 
-def _curve(measure: str, value: float) -> TasteCurve:
+def _curve(measure: str, value: float) -> InterestCurve:
     steps = (("r1", 0.0, 0.0), ("r2", 0.0021, 0.0034), ("r3", 0.0142, 0.0051))
     points = tuple(
-        TastePoint(release=release, readers=58, value=value + gain, gain=gain, low=gain - within, high=gain + within)
+        InterestPoint(release=release, readers=58, value=value + gain, gain=gain, low=gain - within, high=gain + within)
         for release, gain, within in steps
     )
-    return TasteCurve(measure=measure, news=287.0, points=points)
+    return InterestCurve(measure=measure, news=287.0, points=points)
 
 
 FLEET_FIGURES = FleetFigures(

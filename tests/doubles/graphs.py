@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from onnx import NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from exporters.graph_cache import NAME_CHARS, GraphCache, KeptGraphs, entry_name, graphs_of, source_digest
+from exporters.graph_cache import NAME_CHARS, CachedGraphs, GraphCache, entry_name, graphs_of, source_digest
 
 if TYPE_CHECKING:
     from torch import nn
@@ -172,7 +172,7 @@ def kept_graph(model: nn.Module, spec: GraphSpec) -> bytes:
 
 def kept_export(make: Callable[[], bytes], *parts: object) -> bytes:
     """Return what `make` exports, from the cache if it is there. parts: all that the graph depends on."""
-    return shared_graphs().kept(entry_name("test", *parts), lambda: KeptGraphs({"graph": make()}, {})).graphs["graph"]
+    return shared_graphs().kept(entry_name("test", *parts), lambda: CachedGraphs({"graph": make()}, {})).graphs["graph"]
 
 
 def kept_head_gradient(width: int, dimensions: int) -> bytes:

@@ -62,7 +62,7 @@ class WhyJudge:
         return self._is_of_reading(words, item, list(read), all_count=len(opened) <= CLICKS_LIMIT)
 
     def _akin(self, one: NewsCard, other: NewsCard) -> bool:
-        return self.newspaper.akin(self.newspaper.row[one.id], self.newspaper.row[other.id])
+        return self.newspaper.related(self.newspaper.row[one.id], self.newspaper.row[other.id])
 
     def _a_week(self, publisher: str) -> float:
         return Counter(one.publisher for one in self.newspaper.pool.cards)[publisher] / WEEKS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.measurements.frontier import Chosen, Frontier, FrontierRow, PairedGain
+from backend.measurements.frontier import Frontier, FrontierRow, PairedGain, ValidationChoice
 
 
 def row(mode: str, epsilon: float, gain: float, attack: tuple[float, float] | None = None) -> FrontierRow:
@@ -18,7 +18,7 @@ FRONTIER = Frontier(
         row("code K=16", 4.0, 2.1, (24.7, 49.3)),
         row("basis_laplace, naive", 50.0, -1.9),
     ),
-    chosen=Chosen(4, {"exact": 0.8}),
+    chosen=ValidationChoice(4, {"exact": 0.8}),
     wide=77.2,
     readers=709,
     channels=3.7,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from device_app.feed.own_feeds import PAGE, FeedLine, Folder, Overview, StoryPage, Which
+from device_app.feed.own_feeds import PAGE, FeedLine, FeedScope, Folder, Overview, StoryPage
 from device_app.reading.mute_patterns import matcher
 from device_app.store.articles import Place
 from device_app.store.mute_rules import MuteRule, RuleField, RuleKind
@@ -60,7 +60,7 @@ class PagesOwnFeeds:
         self._only = only
 
     def page(
-        self, which: Which, after: Place | None = None, since: datetime | None = None, *, hidden: bool = False
+        self, which: FeedScope, after: Place | None = None, since: datetime | None = None, *, hidden: bool = False
     ) -> StoryPage:
         """Return the cards of the publishers, newest first."""
         lines = [
@@ -90,7 +90,7 @@ class PagesOwnFeeds:
         )
 
     def mark_all(
-        self, which: Which, *, upto: Place | None = None, above: Place | None = None, below: Place | None = None
+        self, which: FeedScope, *, upto: Place | None = None, above: Place | None = None, below: Place | None = None
     ) -> int:
         """Mark the stories of the list."""
         found = [

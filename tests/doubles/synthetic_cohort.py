@@ -8,7 +8,7 @@ import numpy as np
 
 from device_app.training.gradients import Batch, Gradients, Params
 from device_app.training.tasks.full_gradient import FullGradientTask
-from experiments.datasets.mind import Impressions, Ragged
+from experiments.datasets.mind import Impressions, RaggedArray
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.clients import SimulatedDevice
 from experiments.simulation.readers import Library, SimulatedReader
@@ -25,9 +25,9 @@ def difference_gradient(params: Params, batch: Batch) -> Gradients:
 
 def made_up() -> tuple[TrainingSamples, Library]:
     rng = np.random.default_rng(0)
-    histories = Ragged.of([rng.permutation(NEWS)[:9] for _ in range(READERS)])
+    histories = RaggedArray.of([rng.permutation(NEWS)[:9] for _ in range(READERS)])
     users = tuple(map(str, range(READERS)))
-    nothing = Ragged.of([[] for _ in users])
+    nothing = RaggedArray.of([[] for _ in users])
     split = Impressions(users, users, np.zeros(READERS, np.int64), histories, nothing, np.zeros(0, np.int64))
     return training_samples(split, NEWS), Library.of(rng.normal(size=(NEWS, 3)).astype(np.float32))
 

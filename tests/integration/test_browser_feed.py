@@ -29,7 +29,7 @@ from device_app.settings import PerformanceSettings
 from device_app.store.opinions import ReactionKind
 from device_app.stores import searches_of
 from protocol.popularity import Popularity
-from protocol.similarity import kinship_floor
+from protocol.similarity import similarity_floor
 from tests.conformance.node_end import ask_node
 from tests.doubles.new_page import new_page
 from tests.doubles.small_world import WORDS, SmallWorld
@@ -337,4 +337,4 @@ def test_random_draws_clusters_and_similarities_match_in_browser_and_python() ->
         assert answer["random"] == chance.random()
     for (distance, limit), answer in zip(cuts, found, strict=True):
         assert answer["labels"] == average_linkage(rows, distance, limit).tolist(), (distance, limit)
-        assert answer["floor"] == pytest.approx(kinship_floor(rows), abs=1e-6)
+        assert answer["floor"] == pytest.approx(similarity_floor(rows), abs=1e-6)

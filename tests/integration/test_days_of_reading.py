@@ -114,11 +114,11 @@ def test_every_reason_is_true(reading: Reading) -> None:
 
 
 def test_related_stories_share_topic_event_or_name(reading: Reading) -> None:
-    row, akin = reading.newspaper.row, reading.newspaper.akin
+    row, related = reading.newspaper.row, reading.newspaper.related
     unrelated = [
         (card.title, other.title)
         for card, other in reading.related
-        if not akin(row[card.id], row[other.id]) and not (card.story and card.story == other.story)
+        if not related(row[card.id], row[other.id]) and not (card.story and card.story == other.story)
     ]
     assert len(reading.related) >= by_length(30, long=200)
     assert len(unrelated) <= UNRELATED_MOST * len(reading.related), unrelated

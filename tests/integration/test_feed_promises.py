@@ -31,17 +31,17 @@ def newspaper() -> Newspaper:
 
 @each_seed
 def test_related_stories_share_a_topic_or_a_name(newspaper: Newspaper, seed: int) -> None:
-    figures = newspaper.kinship(300, seed)
+    figures = newspaper.similarity(300, seed)
     assert figures.whys >= 300
-    assert figures.akin >= 0.95, figures
+    assert figures.related >= 0.95, figures
     assert figures.random_pairs <= 0.005, figures
 
 
 def test_old_similarity_floor_would_relate_far_more_pairs(newspaper: Newspaper) -> None:
     """The limit is meaningful: at an earlier floor, a cosine of .2, most of the same reasons are untrue."""
     lax = replace(newspaper, pool=replace(newspaper.pool, floor=0.2))
-    figures = lax.kinship(300, SEEDS[0])
-    assert figures.akin < 0.95
+    figures = lax.similarity(300, SEEDS[0])
+    assert figures.related < 0.95
     assert figures.random_pairs > 0.05
 
 

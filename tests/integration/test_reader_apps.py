@@ -15,7 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from device_app.pages.greader import ITEM, OPENED_AT_ONCE, number_of, numbers_of
-from device_app.pages.passwords import GUESSES, Guesses
+from device_app.pages.passwords import GUESSES, PasswordLimiter
 from tests.doubles.own_world import COURANT, POST, World, own_world
 from tests.doubles.pages_reader import HOME
 
@@ -112,7 +112,7 @@ def test_wrong_passwords_are_rate_limited(world: World) -> None:
 
 def test_password_guesses_are_limited_by_address_and_in_total_until_they_expire() -> None:
     now = [0.0]
-    guesses = Guesses(lambda: now[0])
+    guesses = PasswordLimiter(lambda: now[0])
     for _ in range(GUESSES):
         assert guesses.wait_sec("a") == 0
         guesses.wrong("a")

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from device_app.app import create_app
 from device_app.composition import build_device
 from device_app.pages.lan import COOKIE, PASSWORD_FILE, SESSION_SEC, LanAccess, LanRequests
-from device_app.pages.passwords import GUESSES, Guesses, KeptPassword
+from device_app.pages.passwords import GUESSES, PasswordFile, PasswordLimiter
 from device_app.settings import DeviceSettings
 from tests.doubles.backend import FakeBackend
 from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
@@ -61,7 +61,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     device = build_device(settings, transport=FakeBackend().transport())
     device.sync()
     device.reading.feed()
-    KeptPassword(settings.home / PASSWORD_FILE).set(PASSWORD)
+    PasswordFile(settings.home / PASSWORD_FILE).set(PASSWORD)
     (settings.home / "lan.crt").write_text("a certificate", encoding="utf-8")
     app = create_app(device=device)
     paths = [path for path in (getattr(route, "path", "") for route in app.routes) if "{" not in path]
@@ -152,9 +152,9 @@ def test_other_sites_cannot_sign_in_or_change_anything(served: Served) -> None:
 
 def door(folder: Path, now: list[float]) -> TestClient:
     """A sign-in with a clock of the test's, in front of an app that answers 'in'."""
-    password = KeptPassword(folder / PASSWORD_FILE)
+    password = PasswordFile(folder / PASSWORD_FILE)
     password.set(PASSWORD)
-    lan = LanAccess(ADDRESS, password, folder / "lan.crt", Guesses(lambda: now[0]), lambda: now[0])
+    lan = LanAccess(ADDRESS, password, folder / "lan.crt", PasswordLimiter(lambda: now[0]), lambda: now[0])
 
     async def app(scope, receive, send):  # type: ignore[no-untyped-def]
         from starlette.responses import PlainTextResponse
@@ -186,7 +186,7 @@ def test_session_ends_after_its_lifetime_or_a_password_change(tmp_path: Path) ->
     assert client.get("/").text != "in"
     client.post("/sign-in", data={"password": PASSWORD})
     assert client.get("/").text == "in"
-    KeptPassword(tmp_path / PASSWORD_FILE).set("another password")
+    PasswordFile(tmp_path / PASSWORD_FILE).set("another password")
     assert client.get("/").text != "in"
 
 

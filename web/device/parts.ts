@@ -4,7 +4,7 @@ import { Bodies } from "./feed/bodies";
 import { Broadcast } from "./feed/broadcast";
 import { uniform, type Chance } from "./feed/chance";
 import { DefaultList, Popular } from "./feed/lists";
-import { KeptFeeds } from "./feed/kept";
+import { RecentFeeds } from "./feed/recent_feeds";
 import { PreferenceReader } from "./feed/preference_reader";
 import { RareFeeds } from "./feed/rare";
 import { Recall } from "./feed/candidate_search";
@@ -25,7 +25,7 @@ import type { Blobs } from "./store/blobs";
 import { ByteLog, TimingStore } from "./store/byte_log";
 import { Clicks } from "./store/clicks";
 import { CountLog, Participations } from "./store/participations";
-import type { Database, LateDatabase } from "./store/database";
+import type { Database, LazyDatabase } from "./store/database";
 import { DefaultListStore, PopularityStore, PulledShards } from "./store/default_list";
 import { DrawnReports, ReportMemo } from "./store/report_memo";
 import { FeedStore } from "./store/feeds";
@@ -89,7 +89,7 @@ export interface Settings {
  * A device's stores, named as in device_app/stores.py: the reading view's database, and beside it the other view's
  * store of what is saved, followed or blocked.
  */
-export function storesOf(database: Database, searches: LateDatabase, blobs: Blobs) {
+export function storesOf(database: Database, searches: LazyDatabase, blobs: Blobs) {
   const pool = new PoolStore(database);
   const preferences = new Preferences(database);
   const stances = new Stances(searches);
@@ -167,7 +167,7 @@ export function partsOf(around: Surroundings, settings: Settings) {
       searched: (encoder) => rowsOf(searched.vector(encoder)),
       popular: new Popular(stores.popularity),
       rare: new RareFeeds(stores.articles, pool, stores.preferences),
-      kept: new KeptFeeds(stores, clock),
+      kept: new RecentFeeds(stores, clock),
       performance,
       weights,
       chance,

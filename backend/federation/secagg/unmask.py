@@ -30,7 +30,7 @@ each would only fill the memory.
 _NUMBER_BYTES = 4
 
 
-class FalseSecret(Exception):
+class SecretMismatch(Exception):
     """Shares that don't reconstruct the secret; `leftover_masks` turns this into SumFailed.
 
     suspects: up to how many sources may have sent false shares while the owner of the secret is still to blame; 0: it
@@ -51,7 +51,7 @@ class LeftoverMasks:
     survivors: tuple[int, ...]
 
 
-class Joiner:
+class Reconstruction:
     """Reconstructs the secrets of one sum.
 
     Lagrange bases are cached by their holders: in a complete graph one basis serves all secrets. sources: called only
@@ -88,7 +88,7 @@ class Joiner:
             if len(shares) == self._threshold:
                 break
             self._order.shuffle(holders)
-        raise FalseSecret(f"The shares of {name} don't reconstruct it: at least one is false.", suspects)
+        raise SecretMismatch(f"The shares of {name} don't reconstruct it: at least one is false.", suspects)
 
     def _joined(
         self, holders: Sequence[int], shares: Mapping[int, bytes], fits: Callable[[bytes], bool]
@@ -157,7 +157,7 @@ def leftover_masks(members: Members) -> LeftoverMasks:
     messages, record = members.messages, members.record
     context = record.terms.digest()
     sources = cache(messages.sources)
-    joiner = Joiner(record.threshold, sources)
+    joiner = Reconstruction(record.threshold, sources)
     survivors = messages.members("masked")
     alive, dropped = set(survivors), set(record.dropped)
     seed_shares, key_shares = _aggregated(members)
@@ -210,7 +210,7 @@ class _FalseSecrets:
     sources: Callable[[], Sources]
     members: list[int] = field(default_factory=list)
     fewest: int = 0
-    first: FalseSecret | None = None
+    first: SecretMismatch | None = None
 
     @contextmanager
     def of(self, member: int) -> Iterator[None]:
@@ -220,7 +220,7 @@ class _FalseSecrets:
         """
         try:
             yield
-        except FalseSecret as false:
+        except SecretMismatch as false:
             self.fewest = false.suspects if self.first is None else min(self.fewest, false.suspects)
             self.first = self.first or false
             self.members.append(member)

@@ -113,7 +113,7 @@ class OwnGradient:
 
 
 @dataclass(frozen=True)
-class Stepped:
+class SplitStepResult:
     """The result of a step: its report, the optimizer's state, and vectors [n, D] of all titles."""
 
     done: StepResult
@@ -135,7 +135,7 @@ def run_step(
     threads: int = 1,
     niceness: int = 10,
     executor: ExecutorSettings = HERE,
-) -> Stepped:
+) -> SplitStepResult:
     """Make one step of the news model in another process.
 
     Blocks the calling thread until it is done.
@@ -179,7 +179,7 @@ def run_step(
     if ended.returncode != 0 or not (folder / DONE).is_file():
         said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
         raise NewsModelFailed(f"The process ended with code {ended.returncode}: {said[:300]}")
-    return Stepped(
+    return SplitStepResult(
         StepResult.model_validate_json((folder / DONE).read_text(encoding="utf-8")),
         Memory.from_bytes((folder / NEW_MEMORY).read_bytes()),
         np.load(folder / VECTORS),

@@ -61,7 +61,7 @@ class Median:
 
 
 @dataclass(frozen=True)
-class Trimmed:
+class TrimmedMean:
     """The coordinate-wise mean without a share of the values at each end."""
 
     share: float = 0.1

@@ -19,7 +19,7 @@ from backend.errors import TrainingNotInstalled, require_training
 from backend.federation.bounded_mean import PREFIX
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
-from backend.federation.split.process import OwnGradient, Stepped, VectorGradients, run_step
+from backend.federation.split.process import OwnGradient, SplitStepResult, VectorGradients, run_step
 from backend.federation.strategies.learned_codebook import turned_memory
 from backend.federation.strategies.strategy import FederatedSystem, RoundContext, RoundResult
 from backend.news.pool import NewsPool
@@ -27,7 +27,7 @@ from backend.news.pool_reading import write_vectors
 from backend.releases.alignment import ProcrustesAlignment, aligned
 from backend.releases.blobs import ReleaseDraft
 from protocol.releases import ReleaseManifest
-from protocol.similarity import kinship_floor
+from protocol.similarity import similarity_floor
 
 NEWS_GRADIENT = PREFIX + "news."
 """Prefix of the news model's parameters in an update."""
@@ -58,7 +58,7 @@ class NewsModelStep:
 
     def make(
         self, context: RoundContext, titles: Mapping[str, str], gradient: VectorGradients | OwnGradient, memory: Memory
-    ) -> Stepped:
+    ) -> SplitStepResult:
         """Train `bert_encoder` by one step and return it with vectors of `titles`, in their order.
 
         titles: title by article id. Raises NewsModelFailed.
@@ -156,7 +156,7 @@ def news_model_result(
     system: FederatedSystem,
     context: RoundContext,
     titles: Mapping[str, str],
-    made: Stepped,
+    made: SplitStepResult,
     *,
     weights: Mapping[str, NDArray[np.float32]],
     memory: Memory,
@@ -171,8 +171,8 @@ def news_model_result(
     done, alignment = made.done, _turn(context, tuple(titles), made)
 
     def draft(before: ReleaseDraft) -> ReleaseDraft:
-        floor = kinship_floor(made.vectors)
-        return aligned(replace(before, encoder=done.encoder, kinship_floor=floor), alignment, context.releases)
+        floor = similarity_floor(made.vectors)
+        return aligned(replace(before, encoder=done.encoder, similarity_floor=floor), alignment, context.releases)
 
     def rows(session: Session) -> None:
         write_vectors(session.connection(), done.encoder, tuple(titles), made.vectors, tuple(titles.values()))
@@ -204,7 +204,7 @@ def live_titles(context: RoundContext) -> dict[str, str]:
     return {row.id: row.title for row in NewsPool(context.engine).live(context.clock())}
 
 
-def _turn(context: RoundContext, ids: tuple[str, ...], made: Stepped) -> ProcrustesAlignment:
+def _turn(context: RoundContext, ids: tuple[str, ...], made: SplitStepResult) -> ProcrustesAlignment:
     """Return the rotation of the space, from articles that have vectors by both encoders."""
     old = dict(zip(*NewsPool(context.engine).vectors(context.release.encoder), strict=True))
     new = dict(zip(ids, made.vectors, strict=True))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from backend.federation.bounded_mean import Aggregate, gradient_shapes
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import Memory
-from backend.federation.split.process import Stepped, StepResult
+from backend.federation.split.process import SplitStepResult, StepResult
 from backend.federation.strategies.news_head import numbers, shards
 from backend.federation.strategies.news_model_release import (
     NEWS_GRADIENT,
@@ -153,7 +153,7 @@ class NewsWords:
         before: Mapping[str, NDArray[np.float32]],
         gradient: Mapping[str, NDArray[np.float64]],
         memory: Memory,
-    ) -> Stepped:
+    ) -> SplitStepResult:
         """Make the optimizer's step of the news model and return the pool's vectors by it."""
         from backend.embedding.embedder import OnnxEmbedder
         from backend.embedding.word_model import WordModel
@@ -173,7 +173,7 @@ class NewsWords:
             states_made=0,
             seconds=seconds,
         )
-        return Stepped(done, memory, vectors)
+        return SplitStepResult(done, memory, vectors)
 
 
 def _length(tensors: Mapping[str, NDArray[np.float64]]) -> float:

@@ -359,16 +359,16 @@ def gradient_graph(folder: Path, size: int, axes: int, dimensions: int) -> bytes
 
     A separate process builds the latter, since that imports torch. Raises TrainingNotInstalled.
     """
-    from exporters.graph_cache import GraphCache, KeptGraphs, entry_name
+    from exporters.graph_cache import CachedGraphs, GraphCache, entry_name
     from exporters.shipped import reported_basis_entry, shipped
 
     if (found := shipped(reported_basis_entry(size, axes, dimensions, SHARPNESS))) is not None:
         return found.graphs["gradient"]
     require_training("A round of basic interests of another number than the defaults")
 
-    def make() -> KeptGraphs:
+    def make() -> CachedGraphs:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent) as apart:
-            return KeptGraphs({"gradient": apart.submit(_exported, size, axes, dimensions).result()}, {})
+            return CachedGraphs({"gradient": apart.submit(_exported, size, axes, dimensions).result()}, {})
 
     name = entry_name("reported_basis", size, axes, dimensions, SHARPNESS)
     return GraphCache(folder / "graphs").kept(name, make).graphs["gradient"]

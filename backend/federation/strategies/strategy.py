@@ -183,7 +183,7 @@ class Strategy(Protocol):
         """
 
 
-class IfFailed(Protocol):
+class FailureHandler(Protocol):
     """Defines the effect of a failed round on the release that it was opened for."""
 
     def __call__(self, context: RoundContext, reason: str) -> RoundResult | None:
@@ -210,7 +210,7 @@ class ChecksCohort(Protocol):
 
 
 @runtime_checkable
-class TrainsBesides(Protocol):
+class HasExtraTensors(Protocol):
     """A strategy whose updates contain more than its system's model."""
 
     def numbers_besides(self, data_dir: Path) -> int | None:

@@ -14,9 +14,9 @@ from typing import Any, Final, Literal
 from backend.federation.errors import RoundImpossible
 from backend.federation.optimizers import MemoryOptimizer
 from backend.federation.protections.registry import resolve
-from backend.federation.strategies.fedavg import Centre, Median, MultiView, Trimmed
+from backend.federation.strategies.fedavg import Centre, Median, MultiView, TrimmedMean
 from backend.federation.strategies.joined_sums import HuberOfSums, JoinOfSums, MedianOfSums
-from backend.federation.strategies.strategy import ChecksCohort, IfFailed, RoundRequest, Strategy
+from backend.federation.strategies.strategy import ChecksCohort, FailureHandler, RoundRequest, Strategy
 from protocol.protections import LOCAL_NOISE, Protection, SecureSum
 
 OFFERS_OF_SUMS = 1.3
@@ -102,7 +102,7 @@ class SystemSpec:
     over_selection: float | None = None
     participation: float | None = None
     dropout: float = 0.0
-    if_failed: IfFailed | None = None
+    if_failed: FailureHandler | None = None
     gate: GateRound | None = None
     changes: ChangedState = "release"
 
@@ -299,7 +299,7 @@ AGGREGATIONS: Final[Mapping[str, Aggregation]] = {
         _no_median,
         lambda system, spec: {"join": MedianOfSums()} if resolve(spec.protection).summed else {"centre": Median()},
     ),
-    "trimmed": Aggregation(_no_trimmed, lambda system, spec: {"centre": Trimmed(share=0.1)}),
+    "trimmed": Aggregation(_no_trimmed, lambda system, spec: {"centre": TrimmedMean(share=0.1)}),
     "huber": Aggregation(_no_huber, lambda system, spec: {"join": system.huber}),
 }
 """Aggregations by name. median: of single updates, or of the sums of groups of the cohort; trimmed: without a tenth at

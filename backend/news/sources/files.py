@@ -19,7 +19,7 @@ from backend.news.errors import SourceUnreachable
 from backend.news.item import NewsItem, Rejection, rejection
 from backend.news.plain_text import one_line
 from backend.news.sources.links import canonical
-from backend.news.sources.source import ReadOnce, SourceOption
+from backend.news.sources.source import SourceOption, StaticSource
 
 LINE_LIMIT_BYTES = 2_000_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -38,7 +38,7 @@ def open_source(path: Path) -> BinaryIO:
         raise SourceUnreachable(str(path), (error.strerror or type(error).__name__).lower()) from error
 
 
-class _File(ReadOnce):
+class _File(StaticSource):
     """A source of one file."""
 
     name: ClassVar[str]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from backend.news.errors import NewsError
 from backend.news.item import NewsItem
-from backend.news.sources.source import ReadOnce, SourceOption
+from backend.news.sources.source import SourceOption, StaticSource
 
 
 class NewspaperDry(NewsError):
@@ -28,17 +28,17 @@ def newspaper(now: datetime, *, seed: int = 7, articles: int = 6000, days: int =
 
     Raises NewspaperDry if it can't write that many articles, and ValueError as `newsroom.edition` does.
     """
-    from newsroom.edition import TooLittleToSayError, edition  # its data files take half a second to read
+    from newsroom.edition import TooFewFacts, edition  # its data files take half a second to read
 
     try:
         written = edition(now, seed=seed, articles=articles, days=days)
-    except TooLittleToSayError as spent:
+    except TooFewFacts as spent:
         raise NewspaperDry(spent.written, spent.wanted) from spent
     return (NewsItem(**asdict(article)) for article in written)
 
 
 @dataclass(frozen=True)
-class NewspaperSource(ReadOnce):
+class NewspaperSource(StaticSource):
     """An edition of the generated newspaper, up to the time of reading."""
 
     name: ClassVar[str] = "newsroom"

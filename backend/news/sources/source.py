@@ -40,7 +40,7 @@ class FeedLocation(NamedTuple):
     pictures: bool = False
 
 
-class ReadOnce:
+class StaticSource:
     """A source that doesn't change, so the server doesn't follow it."""
 
     @property

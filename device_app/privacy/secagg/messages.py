@@ -118,7 +118,7 @@ class RosterRules:
         return max(self.least(roster), due.sharers if due else 0)
 
 
-class Spender(Protocol):
+class ChargingLedger(Protocol):
     """The ledger, as far as a secure sum needs it."""
 
     def spend(self, charge: Charge) -> object:
@@ -147,7 +147,7 @@ class Contribution:
             )
 
     def masked(
-        self, ledger: Spender, *, plus: Sequence[bytes], minus: Sequence[bytes], threads: int
+        self, ledger: ChargingLedger, *, plus: Sequence[bytes], minus: Sequence[bytes], threads: int
     ) -> tuple[bytes, str]:
         """Return the vector with these masks added and subtracted, and its SHA-256.
 

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from device_app.errors import SumAborted
 from device_app.privacy.secagg.messages import (
+    ChargingLedger,
     Contribution,
     HeldShares,
     Reply,
     RosterRules,
-    Spender,
     Step,
     SumState,
     step_of,
@@ -58,7 +58,7 @@ class SumTransitions:
     """
 
     def __init__(
-        self, terms: SumTerms, contribution: Contribution, ledger: Spender, rules: RosterRules, threads: int
+        self, terms: SumTerms, contribution: Contribution, ledger: ChargingLedger, rules: RosterRules, threads: int
     ) -> None:
         self.terms, self.contribution, self.ledger = terms, contribution, ledger
         self.rules, self.threads = rules, threads
@@ -282,7 +282,7 @@ class SumParticipant:
         self,
         state: SumState,
         contribution: Contribution,
-        ledger: Spender,
+        ledger: ChargingLedger,
         *,
         payload: bytes | None = None,
         directory: Collection[bytes] | None = None,

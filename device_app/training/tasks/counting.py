@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from device_app.errors import NotEligible
 from device_app.privacy.accounting.cost_of_sums import OneClick
-from device_app.store.participations import CountTaken, CountWindow
+from device_app.store.participations import CountWindow, PaidCount
 from device_app.training.gradients import GradientFn, Params
 from device_app.training.samples import SampleSource
 from device_app.training.tasks.task import Shapes, TaskInputs, Update
@@ -29,7 +29,7 @@ class CountTask:
     listed: CountList
     window: CountWindow
     round: str
-    take: Callable[[CountTaken], None]
+    take: Callable[[PaidCount], None]
     unspent: Callable[[], bool]
 
     def shapes(self, params: Params) -> Shapes:
@@ -43,7 +43,7 @@ class CountTask:
         The whole window is spent, including displays that weren't chosen: a later count covers later displays.
         """
         tensors = count_vector(self.listed, self.window.displayed, self.window.clicked, rng)
-        taken = CountTaken(
+        taken = PaidCount(
             round=self.round,
             since=self.window.since,
             until=self.window.until,

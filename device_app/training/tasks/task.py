@@ -12,7 +12,7 @@ from device_app.privacy.accounting.cost_of_sums import OneClick
 from device_app.sync.installed_release import Release
 from device_app.training.gradients import GRADIENT_PREFIX, Batch, GradientFn, Params
 from device_app.training.multiview.local import LocalViews
-from device_app.training.samples import NobodysReading, SampleSource, StoredSamples
+from device_app.training.samples import EmptyHistory, SampleSource, StoredSamples
 from device_app.training.union_draws import UnionDraws
 from protocol.releases import ModelRole
 from protocol.rounds import RoundManifest
@@ -48,7 +48,7 @@ class TaskInputs:
     Args:
         release: the current release, which is the round's.
         manifest: the round's manifest.
-        reading: the reader's feeds and clicks; `NobodysReading` if only the form of an update is needed.
+        reading: the reader's feeds and clicks; `EmptyHistory` if only the form of an update is needed.
         materials: returns the bytes of a data item of the round, by its name in the manifest, downloading it if needed;
         raises NotEligible if it can't be downloaded.
         threads: ONNX Runtime's threads.
@@ -59,7 +59,7 @@ class TaskInputs:
 
     release: Release
     manifest: RoundManifest
-    reading: StoredSamples | NobodysReading
+    reading: StoredSamples | EmptyHistory
     materials: Callable[[str], bytes]
     threads: int
     now: datetime

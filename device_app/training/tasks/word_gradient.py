@@ -51,7 +51,7 @@ def mask_of(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class WordedNews:
+class WordModelInputs:
     """A word-based article model, and its inputs for all articles.
 
     Args:
@@ -119,7 +119,7 @@ def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
     except (TensorError, GraphMismatch) as broken:
         raise NotEligible(f"the round's news model or its titles are malformed: {broken}") from broken
     return NewsGradientTask(
-        news=WordedNews(parameters, OnnxGradients(graph), row_of, texts, table, categories),
+        news=WordModelInputs(parameters, OnnxGradients(graph), row_of, texts, table, categories),
         negatives=manifest.negatives,
         samples_limit=manifest.samples_limit,
         features=release.models[manifest.model].features,
@@ -130,7 +130,7 @@ def _read_by(
     asked: Set[str], shards: Callable[[str], list[bytes]], words: int
 ) -> tuple[Mapping[str, int], dict[str, NDArray[np.int32]], NDArray[np.int32] | None]:
     """What a graph with these inputs reads of all articles: by article id its row, and `texts` and `categories` as
-    `WordedNews` has them. words: rows of the table. Raises TensorError."""
+    `WordModelInputs` has them. words: rows of the table. Raises TensorError."""
     read = {TITLE: (TITLES, WORDS_LIMIT)}
     if vectors_of(ABSTRACT) in asked:
         read[ABSTRACT] = (ABSTRACTS, ABSTRACT_WORDS_LIMIT)

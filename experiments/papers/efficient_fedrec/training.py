@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from backend.federation.optimizers import Adam, Carried
+from backend.federation.optimizers import Adam, StatefulOptimizer
 from backend.federation.split.torch_tasks import vector_jacobian
 from experiments.datasets.samples import TrainingSamples
 from experiments.simulation.rounds import Rounds
@@ -114,7 +114,7 @@ def train(
     readers: those who may be drawn, by the plan's numbers. central: steps of as many samples, drawn from all readers.
     news: whether the head trains, too.
     """
-    optimizer, mine = Carried(Adam(rate)), np.concatenate([samples.of_reader(int(each)) for each in readers])
+    optimizer, mine = StatefulOptimizer(Adam(rate)), np.concatenate([samples.of_reader(int(each)) for each in readers])
     for number in range(plan.rounds):
         cohort = np.concatenate([samples.of_reader(int(readers[each])) for each in plan.cohort_of(number)])
         rng = np.random.default_rng((plan.seed, number, 1))

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from backend.federation.optimizers import Carried, Sgd
+from backend.federation.optimizers import Sgd, StatefulOptimizer
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
@@ -169,7 +169,7 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
             if done % max(1, sizes.rounds // sizes.measured) == 0:
                 found[done] = self._measured(model, weights)
 
-        simulate(WeightedReaders(device), start, plan, FedAvg(), Carried(Sgd(RATE)), after_round=measure)
+        simulate(WeightedReaders(device), start, plan, FedAvg(), StatefulOptimizer(Sgd(RATE)), after_round=measure)
         means = [each.mean(axis=0).tolist() for each in found.values()]
         return AucByRound(tuple(found), tuple((a, b) for a, b in means), tuple(found[max(found)][:, 0].tolist()))
 

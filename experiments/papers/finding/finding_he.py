@@ -9,9 +9,9 @@ one client and the server together can read everything, since every client has t
 opens anything but a sum; for that reason and its lower cost, the secure sum is the default.
 
 `EncryptedFinding` is FINDING-HE as a method of the study. Encryption changes no number (`PlaintextKey`), so most rounds
-run unencrypted through the encoding, packing and steps of `BlindServer`. The first few also run through Paillier, and
-any difference stops the run. So do the votes of some readers in the first step of the first two clusterings. The time
-and bytes of these rounds are the reported cost.
+run unencrypted through the encoding, packing and steps of `EncryptedServer`. The first few also run through Paillier,
+and any difference stops the run. So do the votes of some readers in the first step of the first two clusterings. The
+time and bytes of these rounds are the reported cost.
 """
 
 import time
@@ -38,10 +38,10 @@ from backend.federation.grouping import (
 from backend.federation.optimizers import SteppedWeights, Weights
 from experiments.papers.finding.paillier import (
     KEY_BITS,
-    Adds,
     CheckedPrivateKey,
+    Decryptor,
     Encrypted,
-    Opens,
+    Evaluator,
     Packing,
     PlaintextKey,
     PrivateKey,
@@ -58,7 +58,7 @@ Blocks = Mapping[str, Encrypted]
 
 
 @dataclass(frozen=True)
-class Sent:
+class EncryptedUpdate:
     """A client's message: its group, n_u, and n_u g under encryption."""
 
     group: int
@@ -66,10 +66,10 @@ class Sent:
     weighted: Blocks
 
 
-class BlindServer:
+class EncryptedServer:
     """The server of FINDING-HE: holds w_g and the groups' w_k under encryption, and no private key."""
 
-    def __init__(self, key: Adds, shared: Blocks, groups: int, *, rate: float) -> None:
+    def __init__(self, key: Evaluator, shared: Blocks, groups: int, *, rate: float) -> None:
         self._key, self._rate = key, rounded(rate)
         self.shared: Blocks = shared
         self.groups: list[Blocks] = [shared] * groups
@@ -88,7 +88,7 @@ class BlindServer:
             for group in self.groups
         ]
 
-    def step(self, updates: Sequence[Sent]) -> None:
+    def step(self, updates: Sequence[EncryptedUpdate]) -> None:
         """w <- w - rate sum n_u g / sum n_u, for the global model and for each group that has a client.
 
         Raises CapacityExceeded.
@@ -118,7 +118,7 @@ class BlindServer:
         """Take the same models, re-encrypted by a client, because multiplications use up room in the slots."""
         self.shared, self.groups = shared, list(groups)
 
-    def _stepped(self, model: Blocks, updates: Sequence[Sent]) -> Blocks:
+    def _stepped(self, model: Blocks, updates: Sequence[EncryptedUpdate]) -> Blocks:
         samples = sum(update.samples for update in updates)
         pace = Fraction(-self._rate, samples)
         return {
@@ -131,7 +131,7 @@ class BlindServer:
 class KeyHolder:
     """The clients' half. Bounds are public: of weights, and of a gradient, which is clipped to it per coordinate."""
 
-    key: Opens
+    key: Decryptor
     packing: Packing
     weight_bound: float = 8.0
     gradient_bound: float = 1.0
@@ -144,14 +144,14 @@ class KeyHolder:
         """Encrypt a model: the first, or one whose slots are full (it is rounded to the encoding step)."""
         return {layer: encrypt(each, self.key, self.packing, bound=self.weight_bound) for layer, each in model.items()}
 
-    def gradient(self, group: int, samples: int, gradient: Mapping[str, NDArray[np.floating[Any]]]) -> Sent:
+    def gradient(self, group: int, samples: int, gradient: Mapping[str, NDArray[np.floating[Any]]]) -> EncryptedUpdate:
         """n_u g under encryption."""
         bound = self.gradient_bound
         hidden = {
             layer: encrypt(np.clip(each, -bound, bound), self.key, self.packing, bound=bound, weight=samples)
             for layer, each in gradient.items()
         }
-        return Sent(group, samples, hidden)
+        return EncryptedUpdate(group, samples, hidden)
 
     def vote(self, centroids: NDArray[np.floating[Any]], vector: NDArray[np.floating[Any]]) -> Encrypted:
         """Return an encrypted vote: the reader's unit vector [D] in the row of its nearest centroid, zeros elsewhere.
@@ -261,7 +261,7 @@ class EncryptedFinding:
         self._holder = self._with(CheckedPrivateKey(self.make_key()) if self.real_rounds else PlaintextKey())
         self._voters = self._holder
         hidden = self._holder.hide(self.start)
-        self.server = BlindServer(self._holder.key.public, hidden, len(self.first), rate=self.rate)
+        self.server = EncryptedServer(self._holder.key.public, hidden, len(self.first), rate=self.rate)
         self.clusters = self._clustered(self.start, self.first)
         self.clustered_under: Weights = self.start
 
@@ -370,14 +370,14 @@ class EncryptedFinding:
     def _change_key(self) -> None:
         """Continue without real keys: the same models, encoded as before every round."""
         old, self._holder = self._holder, self._with(PlaintextKey())
-        server = BlindServer(self._holder.key.public, {}, 0, rate=self.rate)
+        server = EncryptedServer(self._holder.key.public, {}, 0, rate=self.rate)
         server.take(
             self._holder.hide(old.read(self.server.shared)),
             [self._holder.hide(old.read(group)) for group in self.server.groups],
         )
         self.server = server
 
-    def _with(self, key: Opens) -> KeyHolder:
+    def _with(self, key: Decryptor) -> KeyHolder:
         return KeyHolder(key, self.packing, weight_bound=WEIGHT_BOUND, gradient_bound=GRADIENT_BOUND)
 
     def _timed(self, name: str, watch: bool, work: Callable[[], T]) -> T:

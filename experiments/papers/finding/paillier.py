@@ -147,14 +147,14 @@ def _prime(bits: int) -> mpz:
             return found
 
 
-class Hides(Protocol):
+class Encryptor(Protocol):
     """A key that encrypts."""
 
     def encrypt(self, message: int) -> Any:
         """Return a fresh ciphertext."""
 
 
-class Adds(Protocol):
+class Evaluator(Protocol):
     """The operations of a server on ciphertexts that it can't read."""
 
     def add(self, first: Any, second: Any) -> Any:
@@ -167,11 +167,11 @@ class Adds(Protocol):
         """A ciphertext of 0, as the start of a sum."""
 
 
-class Opens(Hides, Protocol):
+class Decryptor(Encryptor, Protocol):
     """A private key, which decrypts."""
 
     @property
-    def public(self) -> Adds:
+    def public(self) -> Evaluator:
         """The half of the key that the server computes with."""
 
     def decrypt(self, cipher: Any) -> int:
@@ -266,7 +266,7 @@ class Encrypted:
 
 
 def encrypt(
-    values: NDArray[np.floating[Any]], key: Hides, packing: Packing, *, bound: float, weight: int = 1
+    values: NDArray[np.floating[Any]], key: Encryptor, packing: Packing, *, bound: float, weight: int = 1
 ) -> Encrypted:
     """Encrypt weight * values, each rounded to a multiple of the encoding step.
 
@@ -283,7 +283,7 @@ def encrypt(
     return Encrypted(ciphers, len(integers), scale, weight * (int(bound * scale) + 1), packing)
 
 
-def decrypt(found: Encrypted, key: Opens) -> NDArray[np.float64]:
+def decrypt(found: Encrypted, key: Decryptor) -> NDArray[np.float64]:
     """Return the values, rounded to float64 once."""
     integers: list[int] = []
     for start, cipher in zip(range(0, found.length, found.packing.slots), found.ciphers, strict=True):
@@ -291,7 +291,7 @@ def decrypt(found: Encrypted, key: Opens) -> NDArray[np.float64]:
     return np.array([each / found.denominator for each in integers], dtype=np.float64)
 
 
-def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: Adds) -> Encrypted:
+def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: Evaluator) -> Encrypted:
     """sum_i factor_i x_i, without the private key: factors become integers over the least common denominator.
 
     Raises ValueError without terms or for vectors with different lengths or packings, and CapacityExceeded.
@@ -314,7 +314,7 @@ def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: Adds) -
     return Encrypted(tuple(ciphers), first.length, denominator, bound, first.packing)
 
 
-class NotTheSame(AssertionError):
+class ResultDiffers(AssertionError):
     """A decrypted message differs from the result of the same steps without encryption."""
 
 
@@ -388,5 +388,5 @@ class CheckedPrivateKey:
         """Return the message. Raises NotTheSame if the ciphertext decrypts to another."""
         opened, kept = self.real.decrypt(cipher[0]), int(cipher[1])
         if opened != kept:
-            raise NotTheSame(f"a ciphertext decrypted to {opened}, but the same steps in plaintext give {kept}")
+            raise ResultDiffers(f"a ciphertext decrypted to {opened}, but the same steps in plaintext give {kept}")
         return opened

@@ -26,7 +26,7 @@ from torch import nn
 
 from backend.federation.optimizers import Weights
 from experiments.bench.replayed_readers import RANKER_MODEL, shown_only, uncounted
-from experiments.datasets.mind import Impressions, Mind, Ragged
+from experiments.datasets.mind import Impressions, Mind, RaggedArray
 from experiments.datasets.samples import TrainingSamples, left_out, training_samples
 from experiments.ranking.evaluation import model_scores
 from experiments.ranking.training import Workbench
@@ -38,7 +38,7 @@ from models.shapes import CLICKS
 
 
 @dataclass(frozen=True)
-class Judged:
+class TestImpressions:
     """Impressions to rank; readers [m] is the reader's number in training, or -1 for a cold reader."""
 
     impressions: Impressions
@@ -59,11 +59,11 @@ class Protocol:
 
     samples: TrainingSamples
     clicks: NDArray[np.int64]
-    validation: Judged
-    test: Judged
+    validation: TestImpressions
+    test: TestImpressions
 
     @property
-    def both(self) -> Judged:
+    def both(self) -> TestImpressions:
         """The validation impressions, then the test impressions."""
         return _joined(self.validation, self.test)
 
@@ -82,7 +82,7 @@ def split(mind: Mind) -> Protocol:
     last = days == days.max()
     train = _judged(mind.train, numbers)
     test = _joined(_rows(train, last[judgeable(mind.train)]), _judged(mind.dev, numbers))
-    clicks = Ragged.of([histories[user] for user in numbers]).last(CLICKS, padding=news)
+    clicks = RaggedArray.of([histories[user] for user in numbers]).last(CLICKS, padding=news)
     return Protocol(samples, clicks, _rows(train, ~last[judgeable(mind.train)]), test)
 
 
@@ -94,8 +94,8 @@ def rows_of(impressions: Impressions, rows: NDArray[np.int64]) -> Impressions:
         tuple(impressions.ids[row] for row in rows),
         tuple(impressions.users[row] for row in rows),
         impressions.times_sec[rows],
-        Ragged.of([impressions.histories[int(row)] for row in rows]),
-        Ragged.of([impressions.candidates[int(row)] for row in rows]),
+        RaggedArray.of([impressions.histories[int(row)] for row in rows]),
+        RaggedArray.of([impressions.candidates[int(row)] for row in rows]),
         np.concatenate([*labels, np.zeros(0, np.int64)]),
     )
 
@@ -108,31 +108,31 @@ def judgeable(impressions: Impressions) -> NDArray[np.int64]:
     return np.flatnonzero(fits)
 
 
-def _judged(impressions: Impressions, numbers: Mapping[str, int]) -> Judged:
+def _judged(impressions: Impressions, numbers: Mapping[str, int]) -> TestImpressions:
     kept = rows_of(impressions, judgeable(impressions))
-    return Judged(kept, np.array([numbers.get(user, -1) for user in kept.users], dtype=np.int64))
+    return TestImpressions(kept, np.array([numbers.get(user, -1) for user in kept.users], dtype=np.int64))
 
 
-def _rows(judged: Judged, kept: NDArray[np.bool_]) -> Judged:
+def _rows(judged: TestImpressions, kept: NDArray[np.bool_]) -> TestImpressions:
     rows = np.flatnonzero(kept)
-    return Judged(rows_of(judged.impressions, rows), judged.readers[rows])
+    return TestImpressions(rows_of(judged.impressions, rows), judged.readers[rows])
 
 
-def _joined(first: Judged, second: Judged) -> Judged:
+def _joined(first: TestImpressions, second: TestImpressions) -> TestImpressions:
     one, two = first.impressions, second.impressions
     both = Impressions(
         one.ids + two.ids,
         one.users + two.users,
         np.concatenate([one.times_sec, two.times_sec]),
-        Ragged.of([*one.histories, *two.histories]),
-        Ragged.of([*one.candidates, *two.candidates]),
+        RaggedArray.of([*one.histories, *two.histories]),
+        RaggedArray.of([*one.candidates, *two.candidates]),
         np.concatenate([one.clicked, two.clicked]),
     )
-    return Judged(both, np.concatenate([first.readers, second.readers]))
+    return TestImpressions(both, np.concatenate([first.readers, second.readers]))
 
 
 def _without_candidates(impressions: Impressions) -> Impressions:
-    nothing = Ragged.of([[] for _ in range(len(impressions))])
+    nothing = RaggedArray.of([[] for _ in range(len(impressions))])
     return Impressions(
         impressions.ids,
         impressions.users,

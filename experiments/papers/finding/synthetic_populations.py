@@ -44,7 +44,7 @@ Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Met:
+class SeenArticles:
     """Articles that a reader saw: rows [R] of the pool, 1 where opened, features [R, F] on its device."""
 
     rows: Rows
@@ -62,8 +62,8 @@ class SyntheticReader:
 
     true_group: int
     clicks: Vectors
-    before: Met
-    later: Met
+    before: SeenArticles
+    later: SeenArticles
     unread: Vectors
 
 
@@ -228,8 +228,8 @@ class PoolMoment:
         return SyntheticReader(
             true_group,
             self.pool.vectors[clicked],
-            Met(met[:TRAINED_ON], parts[0], features[:TRAINED_ON]),
-            Met(met[TRAINED_ON:], parts[1], features[TRAINED_ON:]),
+            SeenArticles(met[:TRAINED_ON], parts[0], features[:TRAINED_ON]),
+            SeenArticles(met[TRAINED_ON:], parts[1], features[TRAINED_ON:]),
             self._features(clicked[:0], met[TRAINED_ON:]),
         )
 

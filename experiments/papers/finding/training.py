@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from backend.federation.optimizers import Adam, Carried
+from backend.federation.optimizers import Adam, StatefulOptimizer
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.full_gradient import FullGradientTask
 from experiments.datasets.mind import FOLDER, load_mind
 from experiments.papers.finding.methods import BASES, BUILDERS, CENTRAL, BaseRanker, Setting, Values
-from experiments.papers.finding.protocol import Judged, Protocol, rows_of, split, vectors_of
+from experiments.papers.finding.protocol import Protocol, TestImpressions, rows_of, split, vectors_of
 from experiments.ranking.evaluation import model_scores
 from experiments.ranking.models import STUDY_MODELS, StudyModel
 from experiments.ranking.training import Workbench, make_device
@@ -103,7 +103,7 @@ class FindingTrainer:
         study_model = STUDY_MODELS[base.study_model]
         library = self._work.library(study_model)
         model = study_model.model(job.seed)
-        judged: Judged = getattr(self.protocol, part)
+        judged: TestImpressions = getattr(self.protocol, part)
         known, cold, note, moves = (self._central if job.method == CENTRAL else self._federated)(
             job, base, study_model, model, library, judged
         )
@@ -114,7 +114,13 @@ class FindingTrainer:
         return Result(job, metrics, judged.known, time.perf_counter() - began, used, note, moves)
 
     def _federated(
-        self, job: Job, base: BaseRanker, study_model: StudyModel, model: nn.Module, library: Library, judged: Judged
+        self,
+        job: Job,
+        base: BaseRanker,
+        study_model: StudyModel,
+        model: nn.Module,
+        library: Library,
+        judged: TestImpressions,
     ) -> tuple[ModelChoice, ModelChoice, str, tuple[int, ...]]:
         parts, sizes = self.protocol, self.sizes
         task = FullGradientTask(NEGATIVES, sizes.samples_limit, ())
@@ -142,14 +148,20 @@ class FindingTrainer:
         return known, cold, str(getattr(method, "cost", "")), getattr(method, "moves", ())
 
     def _central(
-        self, job: Job, base: BaseRanker, study_model: StudyModel, model: nn.Module, library: Library, judged: Judged
+        self,
+        job: Job,
+        base: BaseRanker,
+        study_model: StudyModel,
+        model: nn.Module,
+        library: Library,
+        judged: TestImpressions,
     ) -> tuple[ModelChoice, ModelChoice, str, tuple[int, ...]]:
         trained = train_centrally(
             OnnxGradients(self._graph(study_model, model)),
             self.protocol.samples,
             library,
             _start(model),
-            Carried(Adam(study_model.learning_rate)),
+            StatefulOptimizer(Adam(study_model.learning_rate)),
             steps=self.sizes.rounds,
             batch=self.sizes.batch,
             negatives=NEGATIVES,
@@ -182,7 +194,7 @@ def _start(model: nn.Module) -> Mapping[str, NDArray[np.float32]]:
 
 
 def _metrics(
-    judged: Judged, rows: NDArray[np.bool_], choice: ModelChoice, model: nn.Module, library: Library
+    judged: TestImpressions, rows: NDArray[np.bool_], choice: ModelChoice, model: nn.Module, library: Library
 ) -> Metrics:
     """[rows, 4]: metrics of every impression by its reader's model."""
     places = np.flatnonzero(rows)

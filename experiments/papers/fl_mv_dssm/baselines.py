@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from backend.federation.optimizers import Adam, Carried
+from backend.federation.optimizers import Adam, StatefulOptimizer
 from experiments.papers.fl_mv_dssm.cohort import FIRST, ItemSpace, upper_layers, user_vectors
 from experiments.papers.fl_mv_dssm.protocols import MovieLensSplit
 from experiments.papers.fl_mv_dssm.rounds import Features, Towers, View, ViewSystem, first_towers
@@ -144,7 +144,7 @@ def factorise(
     features = users.astype(np.float64)
     count, k = split.train.shape[1], how.factors
     shared = Shared(*(rng.normal(scale=0.1, size=(rows, k)) for rows in (count, users.shape[1], films.shape[1])))
-    optimizer = Carried(Adam(how.rate))
+    optimizer = StatefulOptimizer(Adam(how.rate))
     for _ in range(how.rounds):
         cohort = rng.choice(split.trained, size=how.cohort, replace=False)
         seen, own = split.train[cohort], features[cohort]

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from backend.federation.optimizers import Adam, Carried
+from backend.federation.optimizers import Adam, StatefulOptimizer
 from experiments.papers.fl_mv_dssm.cohort import (
     Draw,
     Films,
@@ -156,7 +156,7 @@ def train(
     """
     towers = first_towers(system, features, seed)
     draw = passes(Films.of(split.train, split.catalogue), choices.negatives, choices.batches)
-    servers = {name: Carried(_adam(choices, 0)) for name in ("item", *system.views)}
+    servers = {name: StatefulOptimizer(_adam(choices, 0)) for name in ("item", *system.views)}
     for round_number in range(choices.rounds):
         rng = np.random.default_rng((seed, round_number))
         cohort = np.sort(rng.choice(split.trained, size=min(choices.cohort, len(split.trained)), replace=False))
@@ -255,7 +255,9 @@ def _local_passes(
     return descend(features.films, towers.item, towers.of(view, cohort), given, drawn, sgd, choices.clip)
 
 
-def _users_after(towers: Towers, view: View, cohort: NDArray[np.int64], moved: Moved, server: Carried) -> Parameters:
+def _users_after(
+    towers: Towers, view: View, cohort: NDArray[np.int64], moved: Moved, server: StatefulOptimizer
+) -> Parameters:
     before = towers.users[view]
     if towers.personal:
         own = {name: value.clone() for name, value in before.items()}
@@ -269,7 +271,7 @@ def _users_after(towers: Towers, view: View, cohort: NDArray[np.int64], moved: M
     return _stepped(server, before, gradient)
 
 
-def _stepped(server: Carried, weights: Parameters, gradient: Mapping[str, NDArray[np.float64]]) -> Parameters:
+def _stepped(server: StatefulOptimizer, weights: Parameters, gradient: Mapping[str, NDArray[np.float64]]) -> Parameters:
     stepped = server.step({name: value.numpy() for name, value in weights.items()}, gradient)
     return {name: torch.from_numpy(value) for name, value in stepped.items()}
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from backend.recall.decode import aggregate
 from backend.recall.posterior import clipped
 from device_app.privacy.noise_sources import SeededNoise, laplace
-from experiments.datasets.mind import FOLDER, Impressions, Mind, Ragged, load_mind
+from experiments.datasets.mind import FOLDER, Impressions, Mind, RaggedArray, load_mind
 from experiments.datasets.samples import TrainingSamples
 from experiments.datasets.titles import product_vectors
 from experiments.ranking.evaluation import model_scores
@@ -308,7 +308,7 @@ def unread_lists(split: WarmSplit, answers: PossibleLists) -> Impressions:
     names = tuple(str(reader) for reader in range(len(readers)))
     times = np.zeros(len(readers), dtype=np.int64)
     labels = np.concatenate(clicked).astype(np.int64)
-    return Impressions(names, names, times, Ragged.of(readers.histories), Ragged.of(lists), labels)
+    return Impressions(names, names, times, RaggedArray.of(readers.histories), RaggedArray.of(lists), labels)
 
 
 def ranked_lists(split: WarmSplit, unread: Impressions, scores: NDArray[np.float32]) -> list[float]:

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from backend.composition import ADDRESS_KEY_FILE, METRICS_TOKEN_FILE, Services, build_services
 from backend.errors import OwnfeedError
 from backend.releases.blobs import blob_refs
-from backend.server.public_face import TOKEN_CHARS
+from backend.server.public_port import TOKEN_CHARS
 from backend.settings import load_settings
 from protocol.releases import ReleaseManifest
 from tests.qa.faults.kills import KillTally

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.federation.systems import COMPOSED
-from experiments.bench.systems import TITLE, Ran, beside_recorded, by_hand, systems_table
+from experiments.bench.systems import TITLE, SystemRuns, beside_recorded, by_hand, systems_table
 from experiments.records import Record, Table, machine, write
 from ownfeed import app as cli
 
@@ -22,7 +22,10 @@ def test_bench_measures_every_system_that_an_operator_can_open() -> None:
 
 
 def test_row_of_a_system_shows_applied_rounds_and_reasons_of_failures() -> None:
-    ran = {"good": Ran([2.0, 4.0, 3.0], load=0.5), "poor": Ran([1.0] * 8, Counter({"poor: too few": 2}), load=2.0)}
+    ran = {
+        "good": SystemRuns([2.0, 4.0, 3.0], load=0.5),
+        "poor": SystemRuns([1.0] * 8, Counter({"poor: too few": 2}), load=2.0),
+    }
     today, here = datetime.now(UTC).date().isoformat(), (version("ownfeed"), machine())
     assert systems_table(ran).rows == [
         ("good", "3 of 3", 3.0, "yes", "-", today, 0.5, *here),
@@ -33,12 +36,13 @@ def test_row_of_a_system_shows_applied_rounds_and_reasons_of_failures() -> None:
 def test_record_keeps_the_rows_of_systems_not_measured_again(tmp_path: Path) -> None:
     first, second, third = by_hand()[:3]
     assert (
-        beside_recorded(systems_table({second: Ran([1.0])}), tmp_path).rows == systems_table({second: Ran([1.0])}).rows
+        beside_recorded(systems_table({second: SystemRuns([1.0])}), tmp_path).rows
+        == systems_table({second: SystemRuns([1.0])}).rows
     )
     old = [(third, "1 of 1", 9.0, "yes", "-"), (first, "0 of 1", None, "no", "1 times: too few")]
     kept = Record("ownfeed bench systems", "a machine", date(2026, 1, 2), "0.2.0", 7.5, (Table(TITLE, (), old),))
     write("bench-systems", kept, tmp_path)
-    new = systems_table({second: Ran([1.0], load=0.25), first: Ran([2.0], load=0.5)})
+    new = systems_table({second: SystemRuns([1.0], load=0.25), first: SystemRuns([2.0], load=0.5)})
     rows = beside_recorded(new, tmp_path).rows
     assert rows == [
         new.rows[1],

@@ -8,16 +8,16 @@ import time
 
 import pytest
 
-from experiments.bench.workers import Taken, _processor_sec, cores_gain
+from experiments.bench.workers import CpuPerRequest, _processor_sec, cores_gain
 
 BUSY = "import sys, time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\nsys.stdin.read()"
 
 
 def test_process_gain_is_limited_by_processor_time() -> None:
-    one = Taken(0.001, 0.0004)
+    one = CpuPerRequest(0.001, 0.0004)
     assert cores_gain(one, one, 1) == pytest.approx(1.0)
-    assert cores_gain(one, Taken(0.00125, 0.0004), 2) == pytest.approx(1.6)
-    assert cores_gain(one, Taken(0.0, 0.0), 2) is None
+    assert cores_gain(one, CpuPerRequest(0.00125, 0.0004), 2) == pytest.approx(1.6)
+    assert cores_gain(one, CpuPerRequest(0.0, 0.0), 2) is None
 
 
 def test_server_time_counts_only_the_started_processes() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.datasets.mind import MalformedRow, Ragged, load_behaviors, load_mind, load_news
+from experiments.datasets.mind import MalformedRow, RaggedArray, load_behaviors, load_mind, load_news
 from experiments.datasets.samples import left_out, training_samples
 from experiments.records import DataMissing
 
@@ -81,13 +81,13 @@ def test_error_for_a_bad_behaviour_line_names_its_file(folder: Path, line: str, 
 
 
 def test_ragged_rows_pad_on_the_left_and_keep_the_newest() -> None:
-    rows = Ragged.of([[1, 2, 3], [], [4]])
+    rows = RaggedArray.of([[1, 2, 3], [], [4]])
     assert rows.last(2, padding=9).tolist() == [[2, 3], [9, 9], [9, 4]]
     assert [row.tolist() for row in rows] == [[1, 2, 3], [], [4]]
     assert rows.owners.tolist() == [0, 0, 0, 2]
-    assert Ragged.of([[], []]).last(2, padding=9).tolist() == [[9, 9], [9, 9]]
+    assert RaggedArray.of([[], []]).last(2, padding=9).tolist() == [[9, 9], [9, 9]]
     with pytest.raises(ValueError, match="offsets must rise"):
-        Ragged(np.arange(3), np.array([0, 2]))
+        RaggedArray(np.arange(3), np.array([0, 2]))
 
 
 def test_a_third_of_a_history_but_at_most_five_clicks_is_left_out() -> None:

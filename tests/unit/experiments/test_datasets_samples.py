@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from experiments.datasets.mind import Impressions, Ragged
+from experiments.datasets.mind import Impressions, RaggedArray
 from experiments.datasets.samples import TrainingSamples, training_samples
 from models.shapes import CLICKS
 
@@ -24,8 +24,8 @@ def impressions(*rows: Row) -> Impressions:
         ids=tuple(str(place) for place in range(len(rows))),
         users=tuple(user for user, _, _ in rows),
         times_sec=np.zeros(len(rows), np.int64),
-        histories=Ragged.of([list(history) for _, history, _ in rows]),
-        candidates=Ragged.of([[news for news, _ in shown] for _, _, shown in rows]),
+        histories=RaggedArray.of([list(history) for _, history, _ in rows]),
+        candidates=RaggedArray.of([[news for news, _ in shown] for _, _, shown in rows]),
         clicked=np.array([label for _, _, shown in rows for _, label in shown], dtype=np.int64),
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.datasets.mind import Impressions, Ragged
+from experiments.datasets.mind import Impressions, RaggedArray
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.papers.efficient_fedrec.costs import SIZES
 from experiments.papers.efficient_fedrec.study import (
@@ -36,9 +36,9 @@ def samples() -> TrainingSamples:
     rng = np.random.default_rng(0)
     histories = [rng.permutation(NEWS)[:length] for length in (6, 9, 20)]
     users, times = ("a", "b", "c"), np.zeros(READERS, np.int64)
-    nothing = Ragged.of([[] for _ in users])
+    nothing = RaggedArray.of([[] for _ in users])
     return training_samples(
-        Impressions(users, users, times, Ragged.of(histories), nothing, np.zeros(0, np.int64)), NEWS
+        Impressions(users, users, times, RaggedArray.of(histories), nothing, np.zeros(0, np.int64)), NEWS
     )
 
 
@@ -87,8 +87,8 @@ def test_training_moves_the_trained_parts_only(
 
 def test_figures_of_impressions_match_the_formulas() -> None:
     labels, scores = np.array([1, 0, 0, 1, 0]), np.array([0.5, 1.0, -1.0, 2.0, 0.0], dtype=np.float32)
-    shown = Ragged.of([[0, 1, 2, 3, 4]])
-    given = Impressions(("i",), ("u",), np.zeros(1, np.int64), Ragged.of([[7]]), shown, labels)
+    shown = RaggedArray.of([[0, 1, 2, 3, 4]])
+    given = Impressions(("i",), ("u",), np.zeros(1, np.int64), RaggedArray.of([[7]]), shown, labels)
     skipped = np.exp(1.0) + np.exp(-1.0) + np.exp(0.0)
     loss = -np.mean([np.log(np.exp(each) / (np.exp(each) + skipped)) for each in (0.5, 2.0)])
     np.testing.assert_allclose(each_impression(given, scores), [[auc(labels, scores), ndcg(labels, scores, 10), loss]])

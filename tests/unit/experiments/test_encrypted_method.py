@@ -15,10 +15,10 @@ from experiments.papers.finding.finding_he import PACKING, EncryptedFinding, Key
 from experiments.papers.finding.paillier import (
     KEY_BITS,
     CheckedPrivateKey,
-    NotTheSame,
     Packing,
     PlaintextKey,
     PrivateKey,
+    ResultDiffers,
     decrypt,
     encrypt,
     weighted_sum,
@@ -126,7 +126,7 @@ def test_ciphertext_that_decrypts_to_another_value_than_the_plaintext_run_raises
     assert twin.decrypt((real, message)) == 41
     both = twin.public.add((real, message), twin.public.times(twin.encrypt(-3), 7))
     assert twin.decrypt(both) == 20
-    with pytest.raises(NotTheSame, match="decrypted to 41, but the same steps in plaintext give 42"):
+    with pytest.raises(ResultDiffers, match="decrypted to 41, but the same steps in plaintext give 42"):
         twin.decrypt((real, mpz(42)))
 
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from experiments.datasets.mind import Impressions, Mind, NewsTable, Ragged
+from experiments.datasets.mind import Impressions, Mind, NewsTable, RaggedArray
 from experiments.papers.finding import methods
 from experiments.papers.finding.methods import BASES, BUILDERS, CENTRAL, CHOSEN, GRIDS, NAMES, Setting, methods_of
 from experiments.papers.finding.protocol import Protocol, rows_of, split, vectors_of
@@ -40,7 +40,7 @@ def mind() -> Mind:
         shown = [rng.permutation(NEWS)[:5] for _ in users]
         clicked = np.tile([0, 1, 0, 0, 0], len(users))
         times = np.array([start + DAY * day for day in days], dtype=np.int64)
-        return Impressions(tuple(users), tuple(users), times, Ragged.of(histories), Ragged.of(shown), clicked)
+        return Impressions(tuple(users), tuple(users), times, RaggedArray.of(histories), RaggedArray.of(shown), clicked)
 
     train = impressions([f"u{reader}" for reader in range(12)], [reader % 3 for reader in range(12)])
     return Mind(news, train, impressions(["d1", "d2", "d3"], [3, 3, 3]))
@@ -84,8 +84,8 @@ def test_impressions_without_a_choice_or_a_history_are_not_evaluated() -> None:
         ("a", "b", "c"),
         ("u1", "u1", "u1"),
         data.train.times_sec[:3],
-        Ragged.of([[1, 2], [], [3]]),
-        Ragged.of([[1, 2], [3, 4], [5]]),
+        RaggedArray.of([[1, 2], [], [3]]),
+        RaggedArray.of([[1, 2], [3, 4], [5]]),
         np.array([1, 1, 0, 1, 1]),
     )
     assert len(split(Mind(data.news, data.train, empty)).test.readers) == 4  # those of train alone

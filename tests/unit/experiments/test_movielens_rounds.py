@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from backend.federation.optimizers import Adam, Carried
+from backend.federation.optimizers import Adam, StatefulOptimizer
 from experiments.datasets.movielens import GENRES, MovieLens
 from experiments.papers.fl_mv_dssm.baselines import Factorising, Shared, device_gradients, factorise, user_factors
 from experiments.papers.fl_mv_dssm.cohort import Films, ItemSpace, LocalSgd, Moved, descend, passes
@@ -112,7 +112,7 @@ def test_one_view_without_noise_or_clip_equals_fl_dssm_exactly(
     towers, split = first_towers(system, features_and_split[0], 4), features_and_split[1]
     item, user = towers.item, towers.users["view_2"]
     draw = passes(Films.of(split.train, split.catalogue), choices.negatives, choices.batches)
-    servers = [Carried(Adam(1.0)), Carried(Adam(1.0))]
+    servers = [StatefulOptimizer(Adam(1.0)), StatefulOptimizer(Adam(1.0))]
     for turn in range(2):
         cohort = np.sort(np.random.default_rng((4, turn)).choice(split.trained, size=8, replace=False))
         drawn = [draw(int(one), np.random.default_rng((4, turn, int(one), 1))) for one in cohort]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from backend.federation.grouping import Clusters, Layers, TimeAndLayer, nearest, transitions, unit
 from backend.federation.optimizers import Sgd
-from experiments.papers.finding.finding_he import BlindServer, KeyHolder, rounded
+from experiments.papers.finding.finding_he import EncryptedServer, KeyHolder, rounded
 from experiments.papers.finding.paillier import (
     CapacityExceeded,
     Encrypted,
@@ -166,7 +166,7 @@ def test_encrypted_finding_equals_finding_in_plaintext() -> None:
     packing = Packing(BITS, slot_bits=60)
     assert packing.slots >= 8
     clients = KeyHolder(KEY, packing, weight_bound=4.0, gradient_bound=2.0)
-    server = BlindServer(PUBLIC, clients.hide(start), groups, rate=rate)
+    server = EncryptedServer(PUBLIC, clients.hide(start), groups, rate=rate)
     fresh = 0
     for number in range(9):
         cohort = [int(reader) for reader in np.random.default_rng(100 + number).choice(readers, 5, replace=False)]
@@ -209,7 +209,7 @@ def test_encrypted_finding_equals_finding_in_plaintext() -> None:
 
 def test_too_many_multiplications_raise_an_error_and_keep_the_values() -> None:
     clients = KeyHolder(KEY, Packing(BITS, slot_bits=60))
-    server = BlindServer(PUBLIC, clients.hide({"low": np.ones(2)}), 1, rate=0.5)
+    server = EncryptedServer(PUBLIC, clients.hide({"low": np.ones(2)}), 1, rate=0.5)
     for _ in range(3):
         server.interpolate({"low": 0.3})
     with pytest.raises(CapacityExceeded, match="encrypt it again"):

@@ -10,7 +10,7 @@ import pytest
 
 from backend.federation.errors import UpdateRefused
 from backend.federation.protections.sum_bounds import check_sum, noise_deviation, too_alike
-from experiments.attacks.attacks import ATTACKS, DrawnGroups, Known, boosted, huge, sign_flip
+from experiments.attacks.attacks import ATTACKS, AttackerKnowledge, DrawnGroups, boosted, huge, sign_flip
 from experiments.attacks.study import PoisoningOutcome, PoisoningSizes, PoisoningStudy, planted_pool
 from protocol.protections import SecureSum
 from protocol.ring import WeightedSum
@@ -18,10 +18,12 @@ from protocol.ring import WeightedSum
 PROTECTION = SecureSum(clip=0.1, sigma=4_900)
 
 
-def attackers_knowledge(malicious: int = 1) -> Known:
+def attackers_knowledge(malicious: int = 1) -> AttackerKnowledge:
     rng = np.random.default_rng(0)
     features = np.arange(262) < 4
-    return Known(rng.normal(size=262), rng.normal(size=262), features, PROTECTION, survivors=60, malicious=malicious)
+    return AttackerKnowledge(
+        rng.normal(size=262), rng.normal(size=262), features, PROTECTION, survivors=60, malicious=malicious
+    )
 
 
 def passes(forged: np.ndarray, seed: int) -> bool:

@@ -15,7 +15,7 @@ from experiments.datasets.mind import NewsTable
 from experiments.recall import pools
 from experiments.recall.auto_choice import CONTROL, LOST_MOST, POPULAR, RECORD, frontier_of, judged, recorded
 from experiments.recall.measure import splits
-from experiments.recall.pools import PLACES, PoolPart, WayOfRecall
+from experiments.recall.pools import PLACES, PoolPart, RecallMethod
 from protocol.recall_frontier import packaged_frontier
 
 NEWS, BESIDE, WIDTH = 1_500, 1_200, 48
@@ -89,9 +89,9 @@ def test_mode_missing_in_a_pool_is_named_in_the_error(world: list[PoolPart]) -> 
 
 
 def test_recommendation_that_loses_too_much_recall_is_detected() -> None:
-    def way(name: str, reported: float, found: float, weight: int) -> WayOfRecall:
+    def way(name: str, reported: float, found: float, weight: int) -> RecallMethod:
         gain = (PairedGain(0.0, 0.0, 0.0),) * len(PLACES)
-        return WayOfRecall(name, reported, (found,) * len(PLACES), gain, (weight,) * len(PLACES))
+        return RecallMethod(name, reported, (found,) * len(PLACES), gain, (weight,) * len(PLACES))
 
     part = PoolPart(10_000, (way("popular", 0.0, 50.0, 10), way("code K=16", 4.0, 50.2, 10)), 9)
     found, weight, _ = tables([part])

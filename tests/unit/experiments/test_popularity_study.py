@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.federation.systems import COMPOSED
-from experiments.datasets.mind import Impressions, Mind, NewsTable, Ragged
+from experiments.datasets.mind import Impressions, Mind, NewsTable, RaggedArray
 from experiments.ranking.evaluation import metrics
 from experiments.ranking.popularity import counted_by, popularity_table, replace_sigma, weighed
 from experiments.ranking.popularity_curve import curve_table
@@ -30,8 +30,8 @@ def planted_mind() -> Mind:
     blank = ("",) * NEWS
     news = NewsTable(tuple(f"N{row:02d}" for row in range(NEWS)), blank, blank, blank, blank)
     names = tuple(str(reader) for reader in range(READERS))
-    none = Ragged.of([[] for _ in names])
-    dev = Impressions(names, names, np.zeros(READERS, dtype=np.int64), none, Ragged.of(shown), clicked)
+    none = RaggedArray.of([[] for _ in names])
+    dev = Impressions(names, names, np.zeros(READERS, dtype=np.int64), none, RaggedArray.of(shown), clicked)
     return Mind(news, dev, dev)
 
 

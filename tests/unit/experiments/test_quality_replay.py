@@ -10,7 +10,7 @@ from backend.federation.strategies.joined_sums import JoinedSums
 from backend.federation.systems import COMPOSED
 from device_app.training.tasks.task import Update
 from experiments.bench.replayed_readers import clip_factor, opened, shown_only, summed, uncounted
-from experiments.datasets.mind import Ragged
+from experiments.datasets.mind import RaggedArray
 from experiments.datasets.samples import TrainingSamples
 from experiments.simulation.readers import Library
 from protocol.protections import SecureSum
@@ -65,7 +65,7 @@ def test_only_samples_with_a_shown_list_are_kept_and_readers_renumbered() -> Non
         reader=np.array([0, 1, 1, 2]),
         clicks=np.arange(8).reshape(4, 2),
         positive=np.array([5, 6, 7, 8]),
-        shown=Ragged.of([np.zeros(0, np.int64), np.array([1]), np.zeros(0, np.int64), np.array([2, 3])]),
+        shown=RaggedArray.of([np.zeros(0, np.int64), np.array([1]), np.zeros(0, np.int64), np.array([2, 3])]),
         read=(frozenset({5}), frozenset({6, 7}), frozenset({8})),
         popular=np.array([1, 2]),
         news=9,

@@ -12,7 +12,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from experiments.datasets.mind import Impressions, Mind, NewsTable, Ragged, load_mind
+from experiments.datasets.mind import Impressions, Mind, NewsTable, RaggedArray, load_mind
 from experiments.datasets.titles import title_vectors, unit_rows
 from experiments.ranking.choices import choices, paired_difference, with_history
 from experiments.ranking.evaluation import evaluate, evaluate_model, metrics, model_scores
@@ -39,7 +39,9 @@ def made_up_mind() -> Mind:
         row[:2] = rng.choice(of_topic[reader % 3]), rng.choice(of_topic[(reader + 1) % 3])
     clicked = np.concatenate([np.eye(1, len(row), dtype=np.int64)[0] for row in shown])
     users = tuple(f"u{reader}" for reader in range(READERS))
-    split = Impressions(users, users, np.zeros(READERS, np.int64), Ragged.of(histories), Ragged.of(shown), clicked)
+    split = Impressions(
+        users, users, np.zeros(READERS, np.int64), RaggedArray.of(histories), RaggedArray.of(shown), clicked
+    )
     names = tuple(f"N{row}" for row in range(NEWS))
     categories = tuple(f"c{topic}" for topic in topics)
     return Mind(NewsTable(names, categories, categories, names, names), split, split)
@@ -102,7 +104,7 @@ def test_variants_of_the_default_ranker_are_compared_on_both_splits(bench: Workb
 
 def test_impressions_without_a_history_are_left_out() -> None:
     mind = made_up_mind()
-    empty = replace(mind.dev, histories=Ragged.of([[], *list(mind.dev.histories)[1:]]))
+    empty = replace(mind.dev, histories=RaggedArray.of([[], *list(mind.dev.histories)[1:]]))
     kept = with_history(empty)
     assert kept.users == mind.dev.users[1:]
     assert len(kept.clicked) == len(kept.candidates.values) == len(mind.dev.clicked) - len(mind.dev.candidates[0])

@@ -28,7 +28,14 @@ from experiments.real_clicks.private_hours import (
     private_counts,
     usual_clicks,
 )
-from experiments.real_clicks.ranker import ByReader, Lists, central_weights, device_of, initial_ranker, listwise_loss
+from experiments.real_clicks.ranker import (
+    Lists,
+    ReaderMetrics,
+    central_weights,
+    device_of,
+    initial_ranker,
+    listwise_loss,
+)
 from experiments.real_clicks.study import CASES, difference
 from exporters.signature import parameters
 from ownfeed import app
@@ -234,7 +241,7 @@ def test_interval_matches_a_bootstrap_of_readers() -> None:
     numbers = rng.integers(1, 30, 400)
     auc = numbers * (0.7 + rng.normal(scale=0.1, size=400))
     other = numbers * (0.68 + rng.normal(scale=0.1, size=400))
-    first, second = (ByReader(each, each, numbers) for each in (auc, other))
+    first, second = (ReaderMetrics(each, each, numbers) for each in (auc, other))
     mean, half = difference(first, second)
     drawn = rng.integers(0, 400, (4_000, 400))
     gaps = (auc - other)[drawn].sum(axis=1) / numbers[drawn].sum(axis=1)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from backend.measurements.frontier import Chosen, Frontier, FrontierRow, PairedGain
+from backend.measurements.frontier import Frontier, FrontierRow, PairedGain, ValidationChoice
 from backend.recall.code_lists import aggregated
 from backend.recall.indexes.basis import BasisScan
 from backend.recall.posterior import code_weights
@@ -163,7 +163,7 @@ def frontier(**gains: float) -> Frontier:
             else:
                 table[sweep.name, epsilon] = (gains.get("low", 0.0) + epsilon / 10, None)
     rows = tuple(row(mode, epsilon, *values) for (mode, epsilon), values in table.items())
-    return Frontier(rows, Chosen(4, {}), 77.0, 700, 3.7, {})
+    return Frontier(rows, ValidationChoice(4, {}), 77.0, 700, 3.7, {})
 
 
 def test_frontier_with_the_studys_figures_meets_every_target() -> None:

@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from backend.federation.optimizers import Adam, Carried, Sgd
+from backend.federation.optimizers import Adam, Sgd, StatefulOptimizer
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import GradientFn
 from device_app.training.tasks.full_gradient import FullGradientTask
 from device_app.training.tasks.task import Update
-from experiments.datasets.mind import Impressions, Ragged
+from experiments.datasets.mind import Impressions, RaggedArray
 from experiments.datasets.samples import TrainingSamples, training_samples
 from experiments.simulation.central import train_centrally
 from experiments.simulation.clients import OneProcess, SimulatedDevice, WeightedReaders, ranker_inputs
@@ -35,10 +35,10 @@ def made_up_samples() -> TrainingSamples:
     """Readers with 6 to 14 clicks, and so 2 to 4 samples each."""
     rng = np.random.default_rng(0)
     histories = [rng.permutation(NEWS)[: 6 + 8 * (reader % 2)] for reader in range(READERS)]
-    nothing = Ragged.of([[] for _ in histories])
+    nothing = RaggedArray.of([[] for _ in histories])
     users = tuple(f"u{reader}" for reader in range(READERS))
     times, labels = np.zeros(READERS, np.int64), np.zeros(0, np.int64)
-    return training_samples(Impressions(users, users, times, Ragged.of(histories), nothing, labels), NEWS)
+    return training_samples(Impressions(users, users, times, RaggedArray.of(histories), nothing, labels), NEWS)
 
 
 def made_up_library() -> Library:
@@ -142,7 +142,7 @@ def test_central_training_lowers_the_loss_and_is_reproducible() -> None:
             samples,
             library,
             weights_of(model),
-            Carried(Adam(0.03)),
+            StatefulOptimizer(Adam(0.03)),
             steps=60,
             batch=8,
             negatives=4,

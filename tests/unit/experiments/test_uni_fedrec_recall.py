@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.datasets.mind import Ragged
+from experiments.datasets.mind import RaggedArray
 from experiments.recall.measure import HeldOut, WarmSplit, recall
 from experiments.recall.modes import EmbeddedSplit
 from experiments.recall.training import RecallTrainer, history_samples
@@ -85,7 +85,7 @@ def test_history_samples_are_last_clicks_with_their_history() -> None:
     assert samples.reader.tolist() == [0] * 3 + [1] * 5
     assert samples.positive.tolist() == [6, 7, 8, 36, 37, 38, 39, 40]
     assert samples.clicks[1].tolist() == [200] * 43 + list(range(7))
-    assert isinstance(samples.shown, Ragged)
+    assert isinstance(samples.shown, RaggedArray)
     drawn = samples.candidates(np.arange(8), 4, np.random.default_rng(0))
     assert not set(drawn[:3, 1:].ravel().tolist()) & set(range(9))
     with pytest.raises(ValueError, match="none has enough clicks"):

@@ -15,10 +15,10 @@ from torch import nn
 
 from exporters import package
 from exporters.architectures import architectures
-from exporters.graph_cache import GraphCache, KeptGraphs, entry_name, graphs_of
+from exporters.graph_cache import CachedGraphs, GraphCache, entry_name, graphs_of
 from models.builders.rankers import cosine_ranker, nrms
 
-MADE = KeptGraphs({"score": b"graph", "gradient": b"other"}, {"reports": [{"purpose": "score", "relative": 1e-7}]})
+MADE = CachedGraphs({"score": b"graph", "gradient": b"other"}, {"reports": [{"purpose": "score", "relative": 1e-7}]})
 
 
 class CountedMaking:
@@ -27,7 +27,7 @@ class CountedMaking:
     def __init__(self) -> None:
         self.times = 0
 
-    def __call__(self) -> KeptGraphs:
+    def __call__(self) -> CachedGraphs:
         self.times += 1
         return MADE
 

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from backend.embedding.weights import ALL_MINILM_L6_V2, PACKAGED, WEIGHTS_FILE, find_weights
 from backend.settings import DIMENSIONS
 from backend.setup.shipping import encoder_entry_of, small_entries
-from exporters.graph_cache import KeptGraphs
+from exporters.graph_cache import CachedGraphs
 from exporters.shipped import FOLDER, encoder_entry, filled, shipped, shipped_model, without_weights
 from protocol.graph_check import check_graph
 from tests.doubles.long_form import by_length
@@ -23,11 +23,11 @@ SIZES = by_length(DIMENSIONS[:1], long=DIMENSIONS)
 
 
 @pytest.fixture(scope="module")
-def small() -> dict[str, KeptGraphs]:
+def small() -> dict[str, CachedGraphs]:
     return {name: entry for dimensions in SIZES for name, entry in small_entries(dimensions)}
 
 
-def assert_same(exported: Iterable[tuple[str, KeptGraphs]]) -> None:
+def assert_same(exported: Iterable[tuple[str, CachedGraphs]]) -> None:
     for name, wanted in exported:
         found = shipped(name)
         assert found is not None, f"{name}: run `make graphs`"
@@ -35,12 +35,12 @@ def assert_same(exported: Iterable[tuple[str, KeptGraphs]]) -> None:
         assert without_reports(found) == without_reports(wanted), f"{name}: run `make graphs`"
 
 
-def without_reports(entry: KeptGraphs) -> object:
+def without_reports(entry: CachedGraphs) -> object:
     """Differences from torch depend on the processor in their last digits."""
     return {name: value for name, value in json.loads(json.dumps(entry.facts)).items() if name != "reports"}
 
 
-def test_small_graphs_are_byte_for_byte_what_torch_exports(small: dict[str, KeptGraphs]) -> None:
+def test_small_graphs_are_byte_for_byte_what_torch_exports(small: dict[str, CachedGraphs]) -> None:
     assert_same(small.items())
 
 
@@ -49,14 +49,14 @@ def test_encoder_is_byte_for_byte_what_torch_exports(dimensions: int) -> None:
     assert_same([encoder_entry_of(dimensions)])
 
 
-def test_nothing_else_is_shipped(small: dict[str, KeptGraphs]) -> None:
+def test_nothing_else_is_shipped(small: dict[str, CachedGraphs]) -> None:
     of_first = small.keys() | {encoder_entry(ALL_MINILM_L6_V2, DIMENSIONS[0])}
     others = {name.replace(f"-{DIMENSIONS[0]}", f"-{DIMENSIONS[1]}", 1) for name in of_first}
     assert {path.stem for path in FOLDER.glob("*.json")} == of_first | others
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 300_000
 
 
-def test_devices_accept_every_shipped_model(small: dict[str, KeptGraphs]) -> None:
+def test_devices_accept_every_shipped_model(small: dict[str, CachedGraphs]) -> None:
     models = [name for name, entry in small.items() if "kind" in entry.facts]
     assert len(models) == 3 * len(SIZES), "recall and two rankers"
     for name in models:

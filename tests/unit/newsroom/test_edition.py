@@ -11,7 +11,7 @@ import pytest
 
 from newsroom.agreement import woman
 from newsroom.content import sections
-from newsroom.edition import PrintedArticle, TooLittleToSayError, edition
+from newsroom.edition import PrintedArticle, TooFewFacts, edition
 from newsroom.publishers import agency, publishers
 from newsroom.style import tidied
 
@@ -241,7 +241,7 @@ def test_edition_too_short_for_some_sections_is_filled_by_others(paper: list[Pri
 
 def test_edition_that_no_section_can_fill_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("newsroom.edition.sections", lambda: sections()[:1])
-    with pytest.raises(TooLittleToSayError, match="3,000 are wanted"):
+    with pytest.raises(TooFewFacts, match="3,000 are wanted"):
         edition(NOW, articles=3000)
 
 

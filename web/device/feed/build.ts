@@ -16,8 +16,8 @@ import type { DefaultList, Popular } from "./lists";
 import { allowed } from "./exclusions";
 import { featureContextAt, type PreferenceReader, type UserPreferences } from "./preference_reader";
 import type { Feed, FeedItem, PageSlot, Reason } from "./item";
-import type { KeptFeeds } from "./kept";
-import { Kinship, floorOf } from "./similarity";
+import type { RecentFeeds } from "./recent_feeds";
+import { SimilarityRule, floorOf } from "./similarity";
 import type { ServingModels } from "./model_cache";
 import { placed } from "./page_order";
 import type { RareFeeds } from "./rare";
@@ -38,7 +38,7 @@ export interface FeedContext {
   readonly searched: (encoder: string) => Vectors;
   readonly popular: Popular;
   readonly rare: RareFeeds;
-  readonly kept: KeptFeeds;
+  readonly kept: RecentFeeds;
   readonly performance: PerformanceSettings;
   readonly weights: FeedSettings;
   readonly chance: Chance;
@@ -198,13 +198,13 @@ export async function rankedPage(
   );
   const { preferences } = await watch.during("cluster", () => clustered(models, reader));
   return watch.stage("build", () => {
-    const kinship = new Kinship(candidates, floorOf(models.manifest, defaultList));
+    const similarity = new SimilarityRule(candidates, floorOf(models.manifest, defaultList));
     const steady = score.total.map((total, row) => total - (score.terms.reactions[row] as number));
     const seen = Array.from(timesSeen, (times) => times > 0);
     const promised = rowsPromised(candidates, promise);
-    const page = placed(candidates, score.total, preferences, now, weights, { size, chance, kinship, seen, steady, promised });
+    const page = placed(candidates, score.total, preferences, now, weights, { size, chance, similarity, seen, steady, promised });
     const recent = Array.from(ageHours(candidates, now), (age) => age <= weights.fresh_hours);
-    const whys = reasons(candidates, page, preferences, score, kinship, recent);
+    const whys = reasons(candidates, page, preferences, score, similarity, recent);
     const rows = page.map((place) => place.row);
     const shown = candidates.only(rows);
     const items = page.map(({ row, slot }, position) => {

@@ -1,6 +1,6 @@
 // Candidates as columns: cards in rows, with their vectors.
 import { type Vectors, concatenated, noVectors, taken, unit } from "../vectors";
-import { kinshipFloor } from "../protocol/similarity";
+import { similarityFloor } from "../protocol/similarity";
 import { type NewsCard, countedMs } from "../protocol/news";
 import type { RecallAnswer } from "../protocol/recall";
 import { readVectors } from "../uplink/backend_client";
@@ -86,8 +86,8 @@ export class Candidates {
   }
 
   /** A cosine that random pairs of these rarely exceed (protocol/similarity.ts). */
-  get kinshipFloor(): number | null {
-    if (this.made.floor === undefined) this.made.floor = kinshipFloor(this.vectors);
+  get similarityFloor(): number | null {
+    if (this.made.floor === undefined) this.made.floor = similarityFloor(this.vectors);
     return this.made.floor;
   }
 

@@ -7,7 +7,7 @@ import { Cap, Cosines, diversified } from "./diversity";
 import { oneOfEach } from "./exclusions";
 import { PageShares, exploreRows, freshRows } from "./exploration";
 import type { PageSlot } from "./item";
-import type { Kinship } from "./similarity";
+import type { SimilarityRule } from "./similarity";
 import type { UserPreferences } from "./preference_reader";
 import { ageHours } from "./scores";
 
@@ -17,7 +17,7 @@ const REPORTS_PER_STORY = 3;
 const UNSEEN_ENOUGH = 100;
 
 /** A row of the candidates and its slot. */
-export interface Placed {
+export interface SlottedRow {
   readonly row: number;
   readonly slot: PageSlot;
 }
@@ -32,7 +32,7 @@ function developingGroups(
   free: readonly boolean[],
   scores: Float64Array,
   stories: number,
-  kinship: Kinship,
+  similarity: SimilarityRule,
 ): number[][] {
   const reports = new Map<string, number[]>();
   candidates.stories.forEach((story, row) => {
@@ -47,7 +47,7 @@ function developingGroups(
     .sort((one, other) => other.worth - one.worth || (one.story < other.story ? -1 : 1))
     .slice(0, stories);
   return ranked
-    .map(({ best }) => kinship.among(best[0] as number, best))
+    .map(({ best }) => similarity.among(best[0] as number, best))
     .filter((rows) => rows.length > 1)
     .map((rows) => newest(candidates, rows));
 }
@@ -63,7 +63,7 @@ function newest(candidates: Candidates, rows: readonly number[]): number[] {
 export interface PageTerms {
   readonly size: number;
   readonly chance: Chance;
-  readonly kinship: Kinship;
+  readonly similarity: SimilarityRule;
   /**
    * [n]: whether each was seen before. Its score is reduced for that, fresh, explore and developing stories don't draw
    * it, and it doesn't lead. It returns only where a share lacks unseen articles, or fewer than UNSEEN_ENOUGH are left.
@@ -92,8 +92,8 @@ export function placed(
   preferences: UserPreferences,
   now: number,
   settings: FeedSettings,
-  { size, chance, kinship, seen, steady, promised }: PageTerms,
-): Placed[] {
+  { size, chance, similarity, seen, steady, promised }: PageTerms,
+): SlottedRow[] {
   const shares = PageShares.of(candidates, preferences, settings, size);
   const others = settings.fresh_slots + settings.explore_slots;
   const kept = size - others - shares.outermost.reduce((sum, share) => sum + share.least, 0);
@@ -101,7 +101,7 @@ export function placed(
   const ages = ageHours(candidates, now);
   const recent = new Set(candidates.stories.filter((_, row) => (ages[row] as number) <= settings.fresh_hours));
   const goingOn = candidates.stories.map((story, row) => (unseen[row] as boolean) && recent.has(story));
-  const groups = shortened(developingGroups(candidates, goingOn, steady, settings.developing_stories, kinship), kept);
+  const groups = shortened(developingGroups(candidates, goingOn, steady, settings.developing_stories, similarity), kept);
   const grouped = groups.flat();
   const { stories } = candidates;
   const groupedStories = new Set(grouped.map((row) => stories[row] as string));
@@ -147,7 +147,7 @@ export function placed(
   const wasRead = candidates.ids.map((id, row) => readEvents.has(id) || readEvents.has(stories[row] as string));
   const mayLead = unseen.map((is, row) => is && !wasRead[row]);
   const led = ledBy(picked, mayLead, scores, anyShare, [...taken, ...explore]);
-  const inSlot = (these: readonly number[], slot: PageSlot): Placed[] => these.map((row) => ({ row, slot }));
+  const inSlot = (these: readonly number[], slot: PageSlot): SlottedRow[] => these.map((row) => ({ row, slot }));
   const page = [
     ...inSlot(led.slice(0, 1), "lead"),
     ...inSlot(led.slice(1), "for_you"),
@@ -162,18 +162,18 @@ export function placed(
  * The page with all promised rows. One that is missing takes the place of another report of its event, else the last
  * one of its slot outside groups.
  */
-function withPromised(given: readonly Placed[], promised: ReadonlyMap<number, PageSlot>, stories: readonly string[]): Placed[] {
+function withPromised(given: readonly SlottedRow[], promised: ReadonlyMap<number, PageSlot>, stories: readonly string[]): SlottedRow[] {
   const page = [...given];
   const here = new Set(page.map(({ row }) => row));
   for (const [row, slot] of promised) {
     if (here.has(row)) continue;
     const free = placesOf(page.map((place) => !promised.has(place.row)));
     const event = stories[row] as string;
-    const same = free.filter((at) => event !== NO_STORY && stories[(page[at] as Placed).row] === event);
+    const same = free.filter((at) => event !== NO_STORY && stories[(page[at] as SlottedRow).row] === event);
     const slots: readonly PageSlot[] = [slot, "for_you", "explore", "fresh"];
     const others = slots.map((one) => free.filter((at) => page[at]?.slot === one).at(-1));
     const at = same.at(-1) ?? others.find((last) => last !== undefined && !["lead", "developing"].includes(page[last]!.slot));
-    if (at !== undefined) page[at] = { row, slot: (page[at] as Placed).slot };
+    if (at !== undefined) page[at] = { row, slot: (page[at] as SlottedRow).slot };
   }
   return page;
 }

@@ -1,5 +1,5 @@
 // Reads from the store what ranking needs to know about the reader: preferences, and the features' context.
-import { type ClickedNews, type InterestNames, type KeptInterest, type MutedClicks, vectorsOf, withoutMuted } from "../reading/interest_profile";
+import { type ClickedNews, type InterestNames, type InterestChoice, type MutedClicks, vectorsOf, withoutMuted } from "../reading/interest_profile";
 import type { NewsCard } from "../protocol/news";
 import { CLICKS_LIMIT } from "../protocol/recall";
 import type { FeatureContext } from "../ranking/ranker";
@@ -92,7 +92,7 @@ const REACTIONS_LIMIT = 50;
 export interface PreferenceInputs {
   readonly active: readonly ClickedNews[];
   readonly muted: MutedClicks;
-  readonly kept: readonly KeptInterest[];
+  readonly kept: readonly InterestChoice[];
 }
 
 /** Reads clicks, reactions, stances and choices as one consistent snapshot. */

@@ -5,8 +5,8 @@ import { rowOf } from "../vectors";
 import type { NewsCard } from "../protocol/news";
 import type { Candidates } from "./candidates";
 import type { Reason } from "./item";
-import type { Kin, Kinship } from "./similarity";
-import type { Placed } from "./page_order";
+import type { SimilarStory, SimilarityRule } from "./similarity";
+import type { SlottedRow } from "./page_order";
 import { type Named, type UserPreferences, anyOf } from "./preference_reader";
 import type { ScoreTerms, TermName } from "./scores";
 import { tally } from "./exploration";
@@ -39,16 +39,16 @@ const topicOf = (card: NewsCard): string => JSON.stringify([card.section, card.t
  */
 export function reasons(
   candidates: Candidates,
-  page: readonly Placed[],
+  page: readonly SlottedRow[],
   preferences: UserPreferences,
   score: ScoreTerms,
-  kinship: Kinship,
+  similarity: SimilarityRule,
   recent: readonly boolean[],
 ): Reason[] {
   const { clicks } = preferences;
   const opened = [...new Map(clicks.map((card) => [card.id, card])).values()];
   const read: Read = { topics: tally(opened.map(topicOf)), sections: tally(opened.map((card) => card.section)) };
-  const cardOf = (place: Placed): NewsCard => candidates.cards[place.row] as NewsCard;
+  const cardOf = (place: SlottedRow): NewsCard => candidates.cards[place.row] as NewsCard;
   const stories = tally(page.filter((place) => place.slot === "developing").map((place) => cardOf(place).story));
   return page.map((place) => {
     const card = cardOf(place);
@@ -59,7 +59,7 @@ export function reasons(
       const rare = clicks.length > 0 && (read.sections.get(card.section) ?? 0) <= READ_OFTEN;
       return reason("explore", WHYS.say(rare ? "outside" : "drawn", { section: card.section }));
     }
-    return personal(candidates, place.row, preferences, read, score, kinship, recent[place.row] ?? false);
+    return personal(candidates, place.row, preferences, read, score, similarity, recent[place.row] ?? false);
   });
 }
 
@@ -73,14 +73,14 @@ function personal(
   preferences: UserPreferences,
   read: Read,
   score: ScoreTerms,
-  kinship: Kinship,
+  similarity: SimilarityRule,
   isRecent: boolean,
 ): Reason {
   const lifts = score.lifts(row);
   const weights = weightsOf(lifts).sort(([, one], [, other]) => other - one);
   for (const [what, weight] of weights) {
     if (weight <= 0 || what === "editors") break;
-    const found = namedReason(what, candidates, row, preferences, read, kinship);
+    const found = namedReason(what, candidates, row, preferences, read, similarity);
     if (found) return found;
   }
   return editors(lifts, preferences, isRecent);
@@ -107,22 +107,22 @@ function namedReason(
   row: number,
   preferences: UserPreferences,
   read: Read,
-  kinship: Kinship,
+  similarity: SimilarityRule,
 ): Reason | null {
   const card = candidates.cards[row] as NewsCard;
   const vector = rowOf(candidates.vectors, row);
   const { section } = card;
   switch (what) {
     case "read": {
-      const kin = kinship.of(card, vector, preferences.clicks, preferences.clickVectors);
-      return kin.length ? readReason(card, kin, preferences, read) : null;
+      const similar = similarity.of(card, vector, preferences.clicks, preferences.clickVectors);
+      return similar.length ? readReason(card, similar, preferences, read) : null;
     }
     case "section": {
       const count = read.sections.get(section) ?? 0;
       return count >= READ_OFTEN ? reason("interest", WHYS.say("section", { count, section })) : null;
     }
     case "liked": {
-      const [closest] = kinship.of(card, vector, preferences.likedCards, preferences.liked);
+      const [closest] = similarity.of(card, vector, preferences.likedCards, preferences.liked);
       const example = closest && preferences.likedCards[closest.row];
       return example ? reason("liked", WHYS.say("liked", { title: example.title }), { clicks: [example] }) : null;
     }
@@ -137,10 +137,10 @@ function namedReason(
   }
 }
 
-function readReason(card: NewsCard, kin: readonly Kin[], preferences: UserPreferences, read: Read): Reason {
-  const clickOf = (one: Kin): NewsCard => preferences.clicks[one.row] as NewsCard;
-  const close = [...new Map(kin.map((one) => [clickOf(one).id, clickOf(one)])).values()].slice(0, CLICKS_NAMED);
-  const [first] = kin as [Kin];
+function readReason(card: NewsCard, similar: readonly SimilarStory[], preferences: UserPreferences, read: Read): Reason {
+  const clickOf = (one: SimilarStory): NewsCard => preferences.clicks[one.row] as NewsCard;
+  const close = [...new Map(similar.map((one) => [clickOf(one).id, clickOf(one)])).values()].slice(0, CLICKS_NAMED);
+  const [first] = similar as [SimilarStory];
   const { title } = close[0] as NewsCard;
   const count = read.topics.get(topicOf(card)) ?? 0;
   const words =

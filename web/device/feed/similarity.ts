@@ -14,7 +14,7 @@ const SECTIONS_OF_A_NAME = 2;
 export type Tie = "topic" | "name" | "likeness";
 
 /** An article that is similar to a story: its row, what they share, and the shared name if any. */
-export interface Kin {
+export interface SimilarStory {
   readonly row: number;
   readonly tie: Tie;
   readonly cosine: number;
@@ -22,7 +22,7 @@ export interface Kin {
 }
 
 /** Decides which of these articles count as similar. */
-export class Kinship {
+export class SimilarityRule {
   private readonly floor: number;
   private readonly rare = new Map<string, boolean>();
   private texts: readonly (readonly [string, string])[] | null = null;
@@ -43,30 +43,30 @@ export class Kinship {
    * Those of `others` that are similar to a story: those with a shared topic or name first, then by similarity.
    * vector [D], vectors [m, D], any length.
    */
-  of(card: NewsCard, vector: Float32Array, others: readonly NewsCard[], vectors: Vectors): Kin[] {
+  of(card: NewsCard, vector: Float32Array, others: readonly NewsCard[], vectors: Vectors): SimilarStory[] {
     if (!others.length) return [];
     if (this.others?.[0] !== vectors) this.others = [vectors, unit(vectors)];
     const cosines = products(this.others[1], rowOf(unit(rowsOf(vector, vector.length)), 0));
     const names = properNames(card);
-    const found: Kin[] = [];
+    const found: SimilarStory[] = [];
     for (const row of bestFirst(cosines)) {
       const cosine = cosines[row] as number;
       const tie = this.tie(card, names, others[row] as NewsCard, cosine);
       if (tie) found.push({ row, cosine, ...tie });
     }
-    return [...found.filter((kin) => kin.tie !== "likeness"), ...found.filter((kin) => kin.tie === "likeness")];
+    return [...found.filter((similar) => similar.tie !== "likeness"), ...found.filter((similar) => similar.tie === "likeness")];
   }
 
   /** Those of `rows` that are similar to row `lead`, in their order, including itself. */
   among(lead: number, rows: readonly number[]): number[] {
     const cards = rows.map((row) => this.news.cards[row] as NewsCard);
-    const kin = this.of(
+    const similar = this.of(
       this.news.cards[lead] as NewsCard,
       rowOf(this.news.vectors, lead),
       cards,
       taken(this.news.vectors, rows),
     );
-    const close = new Set(kin.map((one) => rows[one.row]));
+    const close = new Set(similar.map((one) => rows[one.row]));
     return rows.filter((row) => row === lead || close.has(row));
   }
 
@@ -99,5 +99,5 @@ export class Kinship {
 
 /** The release's floor, or the default list's for releases published without one. */
 export function floorOf(manifest: ReleaseManifest, defaultList: Candidates): number | null {
-  return manifest.kinship_floor ?? defaultList.kinshipFloor;
+  return manifest.similarity_floor ?? defaultList.similarityFloor;
 }

@@ -15,7 +15,7 @@ import { Candidates } from "./candidates";
 import { allowed, oneOfEach } from "./exclusions";
 import { tally } from "./exploration";
 import type { HeldLists } from "./held_lists";
-import { Kinship, floorOf, type Kin } from "./similarity";
+import { SimilarityRule, floorOf, type SimilarStory } from "./similarity";
 import { byKind, namesIn, type Named } from "./preference_reader";
 import { termsOf } from "./related_words";
 import type { Serving } from "./serving";
@@ -247,7 +247,7 @@ export class WholePool {
     if (!release || !leads.length || this.size() === null) return [];
     const defaultList = this.serving.context.defaultList.candidates(release.encoder, release.dimensions);
     const floor = floorOf(release, defaultList);
-    const kinship = new Kinship(defaultList, floor);
+    const similarity = new SimilarityRule(defaultList, floor);
     const here = this.stores.news.vectors(leads.map((card) => card.id), release.encoder);
     const near = new Map<string, readonly [cosine: number, card: NewsCard]>();
     for (const [row, lead] of leads.entries()) {
@@ -256,10 +256,10 @@ export class WholePool {
       const asked = rowOf(unit(rowsOf(vector, vector.length)), 0);
       const around = this.intact(() => this.broadcast.find(asked, NEAR_LOOKED_AT, release.encoder, false));
       if (!around) return [];
-      for (const kin of kinship.of(lead, vector, around.cards, around.vectors)) {
-        const card = around.cards[kin.row] as NewsCard;
-        if (isByMeaning(kin, floor) && !found.has(card.id) && kin.cosine > (near.get(card.id)?.[0] ?? -1))
-          near.set(card.id, [kin.cosine, card]);
+      for (const similar of similarity.of(lead, vector, around.cards, around.vectors)) {
+        const card = around.cards[similar.row] as NewsCard;
+        if (isByMeaning(similar, floor) && !found.has(card.id) && similar.cosine > (near.get(card.id)?.[0] ?? -1))
+          near.set(card.id, [similar.cosine, card]);
       }
     }
     const best = [...near.values()].sort(([mine, one], [theirs, other]) => theirs - mine || (one.id < other.id ? -1 : 1));
@@ -290,8 +290,8 @@ export class WholePool {
 }
 
 /** Whether a story is close by more than a name: two people may share one, and a town has all kinds of news. */
-function isByMeaning(kin: Kin, floor: number | null): boolean {
-  return kin.tie !== "name" || (floor !== null && kin.cosine > floor);
+function isByMeaning(similar: SimilarStory, floor: number | null): boolean {
+  return similar.tie !== "name" || (floor !== null && similar.cosine > floor);
 }
 
 /** Whether the reader hides the article's topic, section or publisher. */
@@ -321,7 +321,7 @@ export function related({ serving, stores }: Parts, newsId: string): NewsCard[] 
   const defaultList = held.candidates(manifest.encoder, manifest.dimensions);
   const known = recall.known(defaultList);
   const floor = floorOf(manifest, defaultList);
-  const kinship = new Kinship(known, floor);
+  const similarity = new SimilarityRule(known, floor);
   const none = noVectors(manifest.dimensions);
   const near = known.where(
     allowed(known, {
@@ -346,6 +346,6 @@ export function related({ serving, stores }: Parts, newsId: string): NewsCard[] 
   const best = bestFirst(scores).slice(0, LOOKED_AT);
   const nearest = near.only(best);
   const single = nearest.where(oneOfEach(nearest, best.map((row) => scores[row] ?? 0)));
-  const kin = kinship.of(stores.news.card(newsId), rowOf(vectors, 0), single.cards, single.vectors);
-  return kin.filter((one) => isByMeaning(one, floor)).slice(0, RELATED).flatMap(({ row }) => single.cards[row] ?? []);
+  const similar = similarity.of(stores.news.card(newsId), rowOf(vectors, 0), single.cards, single.vectors);
+  return similar.filter((one) => isByMeaning(one, floor)).slice(0, RELATED).flatMap(({ row }) => single.cards[row] ?? []);
 }

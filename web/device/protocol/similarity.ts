@@ -3,7 +3,7 @@
 // 2014), and bounded integers by Lemire's method (2019).
 import { lengthOf, product, rowOf, type Vectors } from "../vectors";
 
-const KINSHIP_PERCENTILE = 99.985;
+const SIMILARITY_PERCENTILE = 99.985;
 const PAIRS = 200_000;
 /** With fewer articles, rarity can't be estimated. */
 const FEWEST_NEWS = 50;
@@ -48,7 +48,7 @@ class Pcg64 {
  * The cosine above which two of these articles [n, D] count as similar, from -1 to 1: a percentile of the cosines of
  * random pairs of different rows; null for fewer than FEWEST_NEWS. The same rows give the same floor.
  */
-export function kinshipFloor(vectors: Vectors): number | null {
+export function similarityFloor(vectors: Vectors): number | null {
   const { rows } = vectors;
   if (rows < FEWEST_NEWS) return null;
   const random = new Pcg64();
@@ -63,7 +63,7 @@ export function kinshipFloor(vectors: Vectors): number | null {
     found[pair] = product(rowOf(vectors, one), rowOf(vectors, other)) / scale;
   }
   found.sort();
-  const place = (KINSHIP_PERCENTILE / 100) * (PAIRS - 1);
+  const place = (SIMILARITY_PERCENTILE / 100) * (PAIRS - 1);
   const [low, high] = [found[Math.floor(place)] as number, found[Math.ceil(place)] as number];
   return Math.min(1, Math.max(-1, low + (high - low) * (place - Math.floor(place))));
 }

@@ -18,14 +18,14 @@ export interface ClickedNews {
 }
 
 /** What the reader set for an interest: a name or null, muted or not, and the clicked articles concerned. */
-export interface KeptInterest {
+export interface InterestChoice {
   readonly interestId: number;
   readonly name: string | null;
   readonly muted: boolean;
   readonly newsIds: ReadonlySet<string>;
 }
 
-export type MutedClicks = readonly (readonly [KeptInterest, readonly ClickedNews[]])[];
+export type MutedClicks = readonly (readonly [InterestChoice, readonly ClickedNews[]])[];
 
 /**
  * Recent clicks, oldest first, as the feed uses them; muted clicks are kept separately and never used in reports or
@@ -55,7 +55,7 @@ export interface InterestCluster {
 /** The clicks that count, and those of muted interests. */
 export function withoutMuted(
   clicks: readonly ClickedNews[],
-  kept: readonly KeptInterest[],
+  kept: readonly InterestChoice[],
 ): { active: ClickedNews[]; muted: MutedClicks } {
   const silent = kept.filter((interest) => interest.muted);
   return {
@@ -71,7 +71,7 @@ export function namedProfile(
   active: readonly ClickedNews[],
   muted: MutedClicks,
   labels: readonly number[],
-  kept: readonly KeptInterest[],
+  kept: readonly InterestChoice[],
 ): Profile {
   const groups = groupsOf(active, labels);
   const given = new Map([...matched(groups, kept)].map(([channel, interest]) => [channel, interest.name ?? ""]));
@@ -82,8 +82,8 @@ export function namedProfile(
 /** Matches each named interest to a current channel: most shared articles, one to one, ties to the larger. */
 export function matched(
   groups: readonly (readonly ClickedNews[])[],
-  kept: readonly KeptInterest[],
-): Map<number, KeptInterest> {
+  kept: readonly InterestChoice[],
+): Map<number, InterestChoice> {
   const shared = groups.flatMap((group, channel) => {
     const held = new Set(group.map((click) => click.card.id));
     return kept
@@ -91,7 +91,7 @@ export function matched(
       .map((interest) => ({ channel, interest, overlap: [...interest.newsIds].filter((id) => held.has(id)).length }));
   });
   shared.sort((one, other) => other.overlap - one.overlap || one.channel - other.channel);
-  const found = new Map<number, KeptInterest>();
+  const found = new Map<number, InterestChoice>();
   const taken = new Set<number>();
   for (const { channel, interest, overlap } of shared)
     if (overlap && !found.has(channel) && !taken.has(interest.interestId)) {
@@ -102,7 +102,7 @@ export function matched(
 }
 
 /** All interests for the Interests page, heaviest first, muted ones last. */
-export function interestCards(profile: Profile, kept: readonly KeptInterest[]): InterestCluster[] {
+export function interestCards(profile: Profile, kept: readonly InterestChoice[]): InterestCluster[] {
   const groups = groupsOf(profile.active, profile.labels);
   const given = matched(groups, kept);
   const total = Math.max(1, profile.active.length);
@@ -174,7 +174,7 @@ export class InterestNames {
   constructor(private readonly preferences: Preferences) {}
 
   /** All of them, oldest first. */
-  kept(): KeptInterest[] {
+  kept(): InterestChoice[] {
     const rows = (this.preferences.get(PREFERENCE) ?? []) as InterestRow[];
     return rows.map((row) => ({ interestId: row.id, name: row.name, muted: row.muted, newsIds: new Set(row.news) }));
   }
@@ -204,18 +204,18 @@ export class InterestNames {
   }
 
   /** Each article belongs to one kept interest: earlier ones lose these articles to this one. */
-  private say(news: Set<string>, said: (held: KeptInterest | null) => Pick<KeptInterest, "name" | "muted">): void {
+  private say(news: Set<string>, said: (held: InterestChoice | null) => Pick<InterestChoice, "name" | "muted">): void {
     if (!news.size) return;
     const kept = this.kept();
-    const shared = (one: KeptInterest): number => [...one.newsIds].filter((id) => news.has(id)).length;
-    let held: KeptInterest | null = null;
+    const shared = (one: InterestChoice): number => [...one.newsIds].filter((id) => news.has(id)).length;
+    let held: InterestChoice | null = null;
     for (const one of kept) if (shared(one) > (held ? shared(held) : 0)) held = one;
     const interestId = held?.interestId ?? Math.max(0, ...kept.map((one) => one.interestId)) + 1;
     const others = kept.filter((one) => one.interestId !== interestId).map((one) => without(one, news));
     this.keep([...others, { interestId, newsIds: news, ...said(held) }]);
   }
 
-  private keep(interests: readonly KeptInterest[]): void {
+  private keep(interests: readonly InterestChoice[]): void {
     const rows = interests
       .filter((one) => one.newsIds.size && (one.muted || one.name))
       .sort((one, other) => one.interestId - other.interestId)
@@ -224,6 +224,6 @@ export class InterestNames {
   }
 }
 
-function without(interest: KeptInterest, gone: ReadonlySet<string>): KeptInterest {
+function without(interest: InterestChoice, gone: ReadonlySet<string>): InterestChoice {
   return { ...interest, newsIds: new Set([...interest.newsIds].filter((id) => !gone.has(id))) };
 }

@@ -355,9 +355,9 @@ export async function openMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8
 }
 
 /** The second view's store in memory: none yet, or a copy of a file's bytes. */
-export async function lateMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8Array): Promise<LateDatabase> {
+export async function lateMemory(wasm: Uint8Array | ArrayBuffer, content?: Uint8Array): Promise<LazyDatabase> {
   const sqlite = await (ofMemory ??= started(wasm));
-  return new LateDatabase({
+  return new LazyDatabase({
     open: () => new Database(sqlite, inMemory(sqlite, content), SEARCH_MIGRATIONS),
     there: () => content !== undefined,
   });
@@ -378,7 +378,7 @@ function inMemory(sqlite: Sqlite3Static, content?: Uint8Array): Oo1Database {
 /** The worker's files in the origin private file system: the device's database, and its second view's store. */
 export interface PrivateFiles {
   readonly database: Database;
-  readonly searches: LateDatabase;
+  readonly searches: LazyDatabase;
 }
 
 /**
@@ -398,7 +398,7 @@ export async function openPrivateFiles(
   if (!pool.getFileNames().includes(path)) await pool.importDb(path, new Uint8Array(await first()));
   return {
     database: new Database(sqlite, new pool.OpfsSAHPoolDb(path)),
-    searches: new LateDatabase({
+    searches: new LazyDatabase({
       open: () => new Database(sqlite, new pool.OpfsSAHPoolDb(beside), SEARCH_MIGRATIONS),
       there: () => pool.getFileNames().includes(beside),
     }),
@@ -425,16 +425,16 @@ function rollbackJournal(content: Uint8Array): Uint8Array {
 }
 
 /** How a late database's file is opened or created, and whether it exists. */
-export interface LateFile {
+export interface LazyFile {
   open(): Database;
   there(): boolean;
 }
 
 /** Reads as empty while its file is missing; the first transaction creates it. Throws StoreBroken like `Database`. */
-export class LateDatabase {
+export class LazyDatabase {
   private opened: Database | null = null;
 
-  constructor(private readonly file: LateFile) {}
+  constructor(private readonly file: LazyFile) {}
 
   /** The database; null while nothing has been stored in it. */
   known(): Database | null {

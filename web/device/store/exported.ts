@@ -9,7 +9,7 @@ import { WireError, byName, bytes, integer, list, literal, moment, nullable, opt
 import { newsId } from "../protocol/ids";
 import { newsCard } from "../protocol/news";
 import { report } from "../protocol/recall";
-import { toUs, type Database, type LateDatabase } from "./database";
+import { toUs, type Database, type LazyDatabase } from "./database";
 import { RULE_FIELDS } from "./mute_rules";
 import { FORGET_UNFOLLOWED, REACTION_KINDS, STANCE_KINDS, type Stance, type StanceKind } from "./opinions";
 import { Preferences } from "./preferences";
@@ -251,7 +251,7 @@ export class MovedSearches {
 
   constructor(
     private readonly database: Database,
-    private readonly searches: LateDatabase,
+    private readonly searches: LazyDatabase,
   ) {
     this.preferences = new Preferences(database);
   }

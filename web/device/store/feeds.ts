@@ -3,8 +3,8 @@ import { fromUs, toUs, type Database } from "./database";
 
 export const FEEDS_KEPT = 100;
 
-/** A feed's JSON, read and written by feed/kept.ts. madeAt: milliseconds since 1970. */
-export interface KeptFeed {
+/** A feed's JSON, read and written by feed/recent_feeds.ts. madeAt: milliseconds since 1970. */
+export interface StoredFeed {
   readonly feedId: string;
   readonly madeAt: number;
   readonly content: string;
@@ -18,7 +18,7 @@ export class FeedStore {
   constructor(private readonly database: Database) {}
 
   /** Stores a feed, replacing one of the same id; only the last hundred are kept. */
-  save(feed: KeptFeed): void {
+  save(feed: StoredFeed): void {
     this.database.quickTransaction(() => {
       const insert = `INSERT OR REPLACE INTO feed (${COLUMNS}) VALUES (?, ?, ?)`;
       this.database.run(insert, [feed.feedId, toUs(feed.madeAt), feed.content]);
@@ -31,12 +31,12 @@ export class FeedStore {
   }
 
   /** The newest feed, or null. */
-  last(): KeptFeed | null {
+  last(): StoredFeed | null {
     return feedOf(this.database.one<FeedRow>(`SELECT ${COLUMNS} FROM feed ORDER BY made_at DESC, rowid DESC LIMIT 1`));
   }
 
   /** One feed, if it is still kept. */
-  get(feedId: string): KeptFeed | null {
+  get(feedId: string): StoredFeed | null {
     return feedOf(this.database.one<FeedRow>(`SELECT ${COLUMNS} FROM feed WHERE feed_id = ?`, [feedId]));
   }
 
@@ -53,7 +53,7 @@ export class FeedStore {
   }
 
   /** Feeds whose JSON contains any of these ids. */
-  naming(newsIds: Iterable<string>): KeptFeed[] {
+  naming(newsIds: Iterable<string>): StoredFeed[] {
     const found = this.database.rows<FeedRow>(
       `SELECT ${COLUMNS} FROM feed
        WHERE EXISTS (SELECT 1 FROM json_each(?) WHERE instr(content, json_quote(value)))`,
@@ -63,7 +63,7 @@ export class FeedStore {
   }
 
   /** Replaces a kept feed's JSON in place; does nothing if it isn't kept. */
-  rewrite(feed: KeptFeed): void {
+  rewrite(feed: StoredFeed): void {
     const sql = "UPDATE feed SET content = ? WHERE feed_id = ?";
     this.database.quickTransaction(() => this.database.run(sql, [feed.content, feed.feedId]));
   }
@@ -74,6 +74,6 @@ export class FeedStore {
   }
 }
 
-function feedOf(row: FeedRow | undefined): KeptFeed | null {
+function feedOf(row: FeedRow | undefined): StoredFeed | null {
   return row ? { feedId: row.feed_id, madeAt: fromUs(row.made_at), content: row.content } : null;
 }

@@ -1,5 +1,5 @@
 // What the reader said explicitly: liked, less of this, saved; followed and blocked.
-import { fromUs, toUs, type Database, type LateDatabase } from "./database";
+import { fromUs, toUs, type Database, type LazyDatabase } from "./database";
 
 export const REACTION_KINDS = ["like", "less", "save"] as const;
 export type ReactionKind = (typeof REACTION_KINDS)[number];
@@ -65,7 +65,7 @@ export interface NamedStance {
 
 /** Topics, sections and publishers that the reader follows or blocks, in the second view's store. */
 export class Stances {
-  constructor(private readonly database: LateDatabase) {}
+  constructor(private readonly database: LazyDatabase) {}
 
   /** Follows or blocks a name; null removes the stance. A topic's vector is deleted when it is no longer followed. */
   set(kind: StanceKind, name: string, stance: Stance | null, at: number): void {

@@ -10,7 +10,7 @@ import type { Bytes } from "../protocol/forms";
 export const PASSED_OVER = "passed over until ";
 
 /** A count that this device paid for: its reader's displays and clicks after `since` until `until`, and how many. */
-export interface CountTaken {
+export interface PaidCount {
   readonly round: string;
   readonly since: number;
   readonly until: number;
@@ -57,7 +57,7 @@ export class CountLog {
   }
 
   /** Spends a window; call it in the transaction that pays. Throws RangeError if part of it is already spent. */
-  take(taken: CountTaken): void {
+  take(taken: PaidCount): void {
     this.database.transaction(() => {
       const [since, spent] = [toUs(taken.since), this.spent()];
       if (since < spent) throw new RangeError(`since: ${since} is before ${spent}, a day that was already counted`);
@@ -82,8 +82,8 @@ export class CountLog {
   }
 
   /** Counts paid for, newest first. */
-  list(limit = 20): CountTaken[] {
-    return this.database.rows<CountTaken>(
+  list(limit = 20): PaidCount[] {
+    return this.database.rows<PaidCount>(
       `SELECT round, since / 1000.0 AS since, until / 1000.0 AS until, displayed, clicked
        FROM count_taken WHERE round NOT LIKE ? ORDER BY until DESC, round DESC LIMIT ?`,
       [`${PASSED_OVER}%`, limit],

@@ -15,7 +15,7 @@ export const RELEASES_KEPT = 50;
 const RELEASES_WITH_BLOBS = 2;
 
 /** A release whose parts for feeds and reports passed every check when it was installed. */
-export interface KeptRelease {
+export interface StoredRelease {
   readonly signed: SignedManifest;
   readonly manifest: ReleaseManifest;
   readonly installedAt: number;
@@ -42,7 +42,7 @@ type ReleaseRow = { manifest: string; signature: Bytes; public_key: Bytes; insta
 
 /** Installed releases; the current one is the last installed. */
 export class InstalledReleases {
-  private newest: KeptRelease | null | undefined;
+  private newest: StoredRelease | null | undefined;
 
   constructor(
     private readonly database: Database,
@@ -52,13 +52,13 @@ export class InstalledReleases {
   }
 
   /** The current release. */
-  current(): KeptRelease | null {
+  current(): StoredRelease | null {
     if (this.newest === undefined) this.newest = this.history(1)[0] ?? null;
     return this.newest;
   }
 
   /** Installed releases, newest first. */
-  history(limit = RELEASES_KEPT): KeptRelease[] {
+  history(limit = RELEASES_KEPT): StoredRelease[] {
     return this.database
       .rows<ReleaseRow>(
         "SELECT manifest, signature, public_key, installed_at FROM release ORDER BY id DESC LIMIT ?",

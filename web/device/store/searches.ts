@@ -6,7 +6,7 @@ import { piecesOf, textOfBody } from "../protocol/bodies";
 import { msOf } from "../protocol/moments";
 import type { NewsCard } from "../protocol/news";
 import type { Moment } from "../protocol/forms";
-import { fromUs, toUs, type Database, type LateDatabase } from "./database";
+import { fromUs, toUs, type Database, type LazyDatabase } from "./database";
 import { finite } from "../vectors";
 import { bytesOf } from "./news";
 
@@ -188,7 +188,7 @@ export class SearchRefused extends Error {}
 
 /** Saved searches, articles opened from results, and their vectors. Unsaved words aren't stored. */
 export class Searches {
-  constructor(private readonly database: LateDatabase) {}
+  constructor(private readonly database: LazyDatabase) {}
 
   /** Saves a search; the same words keep their first time. Throws SearchRefused. */
   save(words: string, at: number): void {

@@ -11,7 +11,7 @@ import { releaseNumber, shortened } from "../protocol/ids";
 import type { Primitives } from "../protocol/primitives";
 import { SignatureRefused, sameBytes, signedManifest, type BlobRef, type ReleaseManifest, type SignedManifest, verifyRelease } from "../protocol/releases";
 import type { Graphs } from "../ranking/session";
-import { blobRefs, servingRefs, type ChainLink, type InstalledReleases, type KeptRelease, type TrustedKey } from "../store/releases";
+import { blobRefs, servingRefs, type ChainLink, type InstalledReleases, type StoredRelease, type TrustedKey } from "../store/releases";
 import { parsed } from "../uplink/backend_client";
 import { REQUESTS, type HttpClient } from "../uplink/http";
 import { Release } from "./installed_release";
@@ -81,7 +81,7 @@ export function isOldNews(signed: SignedManifest, manifest: ReleaseManifest, sto
  */
 export async function requireSuccessor(
   manifest: ReleaseManifest,
-  current: KeptRelease,
+  current: StoredRelease,
   store: InstalledReleases,
   client: HttpClient,
   now: number,
@@ -228,7 +228,7 @@ export class ReleaseSync {
     return done;
   }
 
-  private async fetchRest({ manifest, signed }: KeptRelease): Promise<void> {
+  private async fetchRest({ manifest, signed }: StoredRelease): Promise<void> {
     const all = blobRefs(manifest);
     if (this.restChecked === signed.manifest && (await this.areHere(all))) return;
     await this.fetchBlobs(manifest, all);
@@ -245,7 +245,7 @@ export class ReleaseSync {
    * Whether the reader has set a key other than the current release's signer, and this release is signed with it. A key
    * connected to it by rotations that this device has followed belongs to the same server.
    */
-  private isOfAnotherServer(signed: SignedManifest, current: KeptRelease): boolean {
+  private isOfAnotherServer(signed: SignedManifest, current: StoredRelease): boolean {
     const pinned = this.pinnedKey;
     if (!pinned || !sameBytes(signed.public_key, pinned) || sameBytes(pinned, current.signed.public_key)) return false;
     const kept = this.store.trustedKey();
@@ -295,7 +295,7 @@ export class ReleaseSync {
     }
   }
 
-  private async install(signed: SignedManifest, manifest: ReleaseManifest, current: KeptRelease | null): Promise<void> {
+  private async install(signed: SignedManifest, manifest: ReleaseManifest, current: StoredRelease | null): Promise<void> {
     const now = this.clock();
     if (!this.pinnedKey && !this.store.pinnedKey()) this.store.pin(signed.public_key, now);
     if (!current || signed.manifest !== current.signed.manifest) {

@@ -9,7 +9,7 @@ import type { NewsCard } from "../protocol/news";
 import { CLICKS_LIMIT } from "../protocol/recall";
 import { featureColumns } from "../ranking/ranker";
 import type { Click } from "../store/clicks";
-import type { CountLog, CountTaken, CountWindow } from "../store/participations";
+import type { CountLog, PaidCount, CountWindow } from "../store/participations";
 import type { ImpressionStore, Shown } from "../store/impressions";
 import type { NewsStore } from "../store/news";
 import { noVectors, stacked, type Vectors } from "../vectors";
@@ -308,7 +308,7 @@ export class StoredSamples {
   }
 
   /** Spends a window; call it in the transaction that pays. */
-  takeCount(taken: CountTaken): void {
+  takeCount(taken: PaidCount): void {
     this.counted.take(taken);
   }
 

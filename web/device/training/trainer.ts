@@ -35,7 +35,7 @@ export type TrainerStage = "looking" | "checking in" | "computing" | "protecting
  * What this device knows about rounds from its own polls. status: of the current round, otherwise the last one, as
  * received at receivedAt. lookedAt: when the server last listed the current rounds.
  */
-export interface RoundSeen {
+export interface KnownRound {
   readonly status: RoundStatus | null;
   readonly receivedAt: number | null;
   readonly lookedAt: number | null;
@@ -72,7 +72,7 @@ export class Trainer {
   private open: readonly RoundStatus[] = [];
   private readonly due = new Map<string, DueUpdate>();
   stage: TrainerStage | null = null;
-  seen: RoundSeen = { status: null, receivedAt: null, lookedAt: null };
+  seen: KnownRound = { status: null, receivedAt: null, lookedAt: null };
 
   constructor(private readonly parts: TrainerParts) {
     this.ledger = parts.consent.ledger;

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from backend.api import releases as release_routes
 from backend.db.engine import open_engine
 from backend.news.pool import NewsPool
-from backend.popularity.estimate import Counted
-from backend.popularity.store import CountMade
+from backend.popularity.estimate import NoisyCounts
+from backend.popularity.store import CountSummary
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.releases.store import ReleaseStore
 from backend.server.problems import install_problems
@@ -39,14 +39,14 @@ class OneCount:
     def version(self) -> int:
         return self.now
 
-    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+    def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[NoisyCounts, NDArray[np.bool_]]:
         asked = numbers >= 100
         shown = asked.astype(np.float64)
         clicks = np.where(numbers % 3 == 0, 300.0, 50.0) * shown
-        return Counted(clicks, 1_000.0 * shown, np.ones(len(numbers)), np.ones(len(numbers))), asked
+        return NoisyCounts(clicks, 1_000.0 * shown, np.ones(len(numbers)), np.ones(len(numbers))), asked
 
-    def made(self, limit: int = 20) -> list[CountMade]:
-        made = [CountMade(4, datetime(2026, 11, 20, 9, tzinfo=UTC), 77, NEWS, 1.0, 1.0)]
+    def made(self, limit: int = 20) -> list[CountSummary]:
+        made = [CountSummary(4, datetime(2026, 11, 20, 9, tzinfo=UTC), 77, NEWS, 1.0, 1.0)]
         return made if self.now else []
 
 

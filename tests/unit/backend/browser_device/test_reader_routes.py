@@ -17,7 +17,7 @@ from backend.browser_device.builds import (
     LOOK_AGAIN_SEC,
     BrowserBuild,
     BuildHistory,
-    KeptBuilds,
+    BuildStore,
     SignedBuilds,
     read_build,
 )
@@ -189,7 +189,7 @@ class KeptHistory(ListedBuilds):
     """The stored files of builds that servers of one storage have served."""
 
     def __init__(self, storage: Path) -> None:
-        self.files = KeptBuilds(LocalFolder(storage))
+        self.files = BuildStore(LocalFolder(storage))
 
 
 def serve_build(folder: Path, history: BuildHistory, served: list[str]) -> BrowserBuild:

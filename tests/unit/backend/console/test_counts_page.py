@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from backend.console.counts_pages import counted_news
-from backend.popularity.estimate import Counted
+from backend.popularity.estimate import NoisyCounts
 from tests.doubles.console_client import client_of
 from tests.doubles.console_services import StandInCatalogue, StandInServices, fresh_services
 
@@ -34,7 +34,7 @@ def test_counts_of_pure_noise_rank_no_story() -> None:
         clicks = noise.normal(0, np.sqrt(68.0), news)
         counts = SimpleNamespace(
             counted=lambda keys, now, clicks=clicks: (
-                Counted(clicks, np.zeros(news), np.full(news, 68.0), np.full(news, 2_000.0)),
+                NoisyCounts(clicks, np.zeros(news), np.full(news, 68.0), np.full(news, 2_000.0)),
                 np.ones(news, dtype=bool),
             )
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from threading import Barrier
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ class DoublingTask:
     key: str = "doubles"
     opened: list[int] = field(default_factory=list)
 
-    def portable(self) -> DoublingTask:
+    def portable(self) -> Self:
         return self
 
     def open(self, threads: int) -> Callable[[int], int]:

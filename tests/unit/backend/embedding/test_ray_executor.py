@@ -20,7 +20,7 @@ from backend.embedding.embedder import OnnxEmbedder, state_store
 from backend.embedding.initial_encoder import make_initial_encoder
 from backend.embedding.ray_executor import ClusterTaskFailed, RayExecutor
 from backend.federation.optimizers import Memory
-from backend.federation.split.process import StepDelayed, Stepped, VectorGradients, run_step
+from backend.federation.split.process import SplitStepResult, StepDelayed, VectorGradients, run_step
 from backend.settings import BackendSettings, load_settings
 from tests.doubles.batch_tasks import DivideTask, MeetsAnother
 from tests.doubles.ray_nodes import ray_nodes
@@ -73,7 +73,7 @@ def test_two_nodes_give_the_vectors_of_one_process(settings: BackendSettings, cl
     assert len(TITLES) > 4 * 64, "several batches"
 
 
-def stepped(settings: BackendSettings, folder: Path, executor: ExecutorSettings) -> Stepped:
+def stepped(settings: BackendSettings, folder: Path, executor: ExecutorSettings) -> SplitStepResult:
     """Return the result of one step of a copy of the encoder, from titles without states."""
     shutil.copytree(settings.encoder_dir, folder / "encoder", ignore=shutil.ignore_patterns("states", "trained"))
     (folder / "job").mkdir()

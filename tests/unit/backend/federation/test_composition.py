@@ -9,7 +9,7 @@ import pytest
 
 from backend.federation.errors import RoundImpossible, UnknownSystem
 from backend.federation.protections.registry import resolve
-from backend.federation.strategies.fedavg import Median, Trimmed
+from backend.federation.strategies.fedavg import Median, TrimmedMean
 from backend.federation.strategies.joined_sums import HuberOfSums, MedianOfSums
 from backend.federation.systems import COMPOSED, PRESETS, STEPS, SYSTEMS, full_name
 from backend.federation.systems.composition import AGGREGATIONS, EXACT, LOCAL, PROTECTIONS, SECURE, SECURE_LARGE
@@ -64,7 +64,7 @@ def test_protection_matches_its_name() -> None:
 def test_aggregation_applies_to_visible_updates_or_to_group_sums() -> None:
     ranker = SYSTEMS["small_ranker"]
     assert ranker.compose(LOCAL, "median").centre == Median()
-    assert ranker.compose(LOCAL, "trimmed").centre == Trimmed(share=0.1)
+    assert ranker.compose(LOCAL, "trimmed").centre == TrimmedMean(share=0.1)
     assert ranker.compose(SECURE, "median").join == MedianOfSums()
     assert (ranker.compose(SECURE, "mean").join, ranker.compose(SECURE, "mean").centre) == (None, None)
     assert isinstance(SYSTEMS["private_counts"].compose().join, HuberOfSums)

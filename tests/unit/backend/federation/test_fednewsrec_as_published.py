@@ -32,7 +32,7 @@ from device_app.store.ledger_entries import LedgerRepository
 from device_app.training.gradients import OnnxGradients
 from device_app.training.samples import ReaderSamples
 from device_app.training.tasks.news_gradient import NewsGradientTask
-from device_app.training.tasks.word_gradient import WordedNews
+from device_app.training.tasks.word_gradient import WordModelInputs
 from exporters.graphs import ranker_graphs, word_model_graphs
 from models.builders.news import fednewsrec_view
 from models.builders.user import fednewsrec
@@ -101,7 +101,7 @@ def exact(weights: dict[str, NDArray[np.float32]]) -> dict[str, Floats]:
     return {name: each.astype(np.float64) for name, each in weights.items()}
 
 
-def worded(news: WordVectorNews) -> WordedNews:
+def worded(news: WordVectorNews) -> WordModelInputs:
     """Return titles of 3 to 9 words."""
     draw = np.random.default_rng(8)
     texts = np.zeros((NEWS, TITLE), np.int32)
@@ -111,7 +111,7 @@ def worded(news: WordVectorNews) -> WordedNews:
     table = draw.normal(size=(WORDS, WORD_DIM)).astype(np.float16)
     (spec,) = word_model_graphs(news)
     graph = OnnxGradients(kept_graph(news, spec))
-    return WordedNews(weights_of(news), graph, {news_id(row): row for row in range(NEWS)}, {"word": texts}, table)
+    return WordModelInputs(weights_of(news), graph, {news_id(row): row for row in range(NEWS)}, {"word": texts}, table)
 
 
 def readers() -> list[ReaderSamples]:

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from backend.federation.optimizers import Adam, Carried, FedAdam, Memory, MemoryOptimizer, PublishedAdam, Sgd, Weights
+from backend.federation.optimizers import (
+    Adam,
+    FedAdam,
+    Memory,
+    MemoryOptimizer,
+    PublishedAdam,
+    Sgd,
+    StatefulOptimizer,
+    Weights,
+)
 
 WEIGHTS = {"w": np.array([1.0, 1.0], dtype=np.float32)}
 GRADIENT = {"w": np.array([0.2, -0.4])}
@@ -49,7 +58,7 @@ def test_adam_matches_torch_over_twenty_steps_with_restarts(settings: dict[str, 
         for name, value in theirs.items():
             value.grad = torch.tensor(gradient[name])
         reference.step()
-        optimizer = Carried(Adam(0.05, **settings), Memory.from_bytes(memory.to_bytes()))
+        optimizer = StatefulOptimizer(Adam(0.05, **settings), Memory.from_bytes(memory.to_bytes()))
         ours = optimizer.step(ours, gradient)
         memory = optimizer.memory
     assert memory.steps == 20
@@ -61,7 +70,7 @@ def test_adam_matches_torch_over_twenty_steps_with_restarts(settings: dict[str, 
 
 def test_fedadam_follows_its_formula_over_many_steps() -> None:
     rng = np.random.default_rng(4)
-    optimizer = Carried(FedAdam(0.05))
+    optimizer = StatefulOptimizer(FedAdam(0.05))
     weights: Weights = {"w": np.zeros(5, np.float32)}
     mean = square = np.zeros(5)
     expected = np.zeros(5)
@@ -75,7 +84,7 @@ def test_fedadam_follows_its_formula_over_many_steps() -> None:
 
 def test_steps_along_the_negative_gradient_lower_the_loss() -> None:
     for optimizer in (Sgd(0.1), Adam(0.05), FedAdam(0.05)):
-        carried = Carried(optimizer)
+        carried = StatefulOptimizer(optimizer)
         weights: Weights = {"w": np.array([3.0, -2.0], np.float32)}
         for _ in range(300):
             weights = carried.step(weights, {"w": 2 * weights["w"].astype(np.float64)})

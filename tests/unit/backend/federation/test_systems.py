@@ -12,7 +12,7 @@ from torch import nn
 from backend.federation.optimizers import Sgd
 from backend.federation.strategies.fedavg import FedAvg, MultiView
 from backend.federation.strategies.news_words import NewsWords
-from backend.federation.strategies.strategy import RoundRequest, TrainsBesides
+from backend.federation.strategies.strategy import HasExtraTensors, RoundRequest
 from backend.federation.systems import COMPOSED, STEPS, fednewsrec, lstur, naml
 from backend.federation.systems.composition import GateRound, SystemSpec
 from device_app.privacy.protections import registry as device_protections
@@ -149,7 +149,7 @@ def test_reader_is_informed_when_a_news_model_is_trained_under_local_noise() -> 
     more = {
         spec.model
         for spec in COMPOSED.values()
-        if isinstance(spec.protection, LocalLaplace) and isinstance(spec.strategy, TrainsBesides)
+        if isinstance(spec.protection, LocalLaplace) and isinstance(spec.strategy, HasExtraTensors)
     }
     assert more == WITH_NEWS_MODEL == {name for name, spec in RANKERS.items() if spec.news_over_words}
     for model in WITH_NEWS_MODEL:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from device_app.training.gradients import OnnxGradients
 from device_app.training.tasks.news_gradient import NewsGradientTask
 from device_app.training.tasks.task import Update
-from device_app.training.tasks.word_gradient import ABSTRACT, TITLE, WordedNews
+from device_app.training.tasks.word_gradient import ABSTRACT, TITLE, WordModelInputs
 from exporters.graphs import ranker_graphs, word_model_graphs
 from models.builders.news import cnn_view, fednewsrec_view
 from models.builders.user import fednewsrec, lstur, naml
@@ -180,7 +180,7 @@ def updates(kind: NewsModelKind, graphs: tuple[bytes, bytes], known: range = ran
     here, ids = list(known), categories(kind)
     read = {text: words[here] for text, words in texts(kind).items()}
     columns = None if ids is None else ids[here]
-    news = WordedNews(weights(news_model(kind)), OnnxGradients(of_news), row_of, read, word_table(), columns)
+    news = WordModelInputs(weights(news_model(kind)), OnnxGradients(of_news), row_of, read, word_table(), columns)
     task = NewsGradientTask(news, NEGATIVES, 32)
     params = parameters(user_model(kind))  # type: ignore[arg-type]
     found = [

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from backend.federation.systems import COMPOSED
-from backend.popularity.estimate import Counted, exposure, log_lifts, usual_rates
+from backend.popularity.estimate import NoisyCounts, exposure, log_lifts, usual_rates
 from models.metrics import auc
 from protocol.protections import SecureSum
 
 
 def planted_counts(
     rates: np.ndarray, shown: np.ndarray, noise: float, seed: int = 0, displays_noise: float | None = None
-) -> Counted:
+) -> NoisyCounts:
     """Return counts of articles with these rates and displays, and Gaussian noise of this deviation on the clicks."""
     rng = np.random.default_rng(seed)
     wide = noise * 4 if displays_noise is None else displays_noise
-    return Counted(
+    return NoisyCounts(
         rng.binomial(shown, rates) + rng.normal(0, noise, len(rates)),
         shown + rng.normal(0, wide, len(rates)),
         np.full(len(rates), noise**2),
@@ -27,10 +27,10 @@ def planted_counts(
 
 def test_counts_of_zero_give_zero_lifts() -> None:
     zeros = np.zeros(5)
-    assert log_lifts(Counted(zeros, zeros, zeros, zeros)).tolist() == [0.0] * 5
-    assert log_lifts(Counted(*[np.zeros(0)] * 4)).shape == (0,)
+    assert log_lifts(NoisyCounts(zeros, zeros, zeros, zeros)).tolist() == [0.0] * 5
+    assert log_lifts(NoisyCounts(*[np.zeros(0)] * 4)).shape == (0,)
     asked = np.zeros(5, dtype=bool)
-    assert log_lifts(Counted(zeros, zeros, zeros, zeros), asked=asked).tolist() == [0.0] * 5
+    assert log_lifts(NoisyCounts(zeros, zeros, zeros, zeros), asked=asked).tolist() == [0.0] * 5
 
 
 def test_noiseless_counts_give_the_log_of_the_rates() -> None:
@@ -64,7 +64,7 @@ def test_noise_alone_does_not_make_a_story_popular() -> None:
 
 def test_display_counts_are_shrunk_without_biasing_their_sum() -> None:
     true = np.random.default_rng(2).gamma(2.0, 40.0, 5_000)
-    counted = Counted(
+    counted = NoisyCounts(
         np.zeros(5_000),
         true + np.random.default_rng(3).normal(0, 30, 5_000),
         np.zeros(5_000),
@@ -120,8 +120,8 @@ def test_usual_rate_and_spread_are_estimated_from_the_counts() -> None:
 
 def test_invalid_counts_are_named_in_the_error() -> None:
     with pytest.raises(ValueError, match="alike"):
-        Counted(np.zeros(2), np.zeros(3), np.zeros(2), np.zeros(2))
+        NoisyCounts(np.zeros(2), np.zeros(3), np.zeros(2), np.zeros(2))
     with pytest.raises(ValueError, match="finite"):
-        Counted(np.array([np.nan]), np.zeros(1), np.zeros(1), np.zeros(1))
+        NoisyCounts(np.array([np.nan]), np.zeros(1), np.zeros(1), np.zeros(1))
     with pytest.raises(ValueError, match="not be negative"):
-        Counted(np.zeros(1), np.zeros(1), -np.ones(1), np.zeros(1))
+        NoisyCounts(np.zeros(1), np.zeros(1), -np.ones(1), np.zeros(1))

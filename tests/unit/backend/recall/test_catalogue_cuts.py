@@ -15,14 +15,14 @@ from backend.news.pool import NewsPool
 from backend.recall import pool_codes
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.pool_codes import PoolCodeStore
-from backend.recall.service import AnswerCache, Asked
+from backend.recall.service import AnswerCache, CodeQuery
 from backend.recall.vector_shards import VectorShardStore
 from backend.settings import BackendSettings
 from backend.storage.object_store import LocalFolder
 from protocol.broadcast import PoolCodes
 from tests.doubles.recall_world import ENCODER, fill, indexes_in, publish, settings_in
 
-ASKED = Asked("r1", "16", 3, 60)
+ASKED = CodeQuery("r1", "16", 3, 60)
 
 
 def build(settings: BackendSettings) -> Catalogue:

@@ -17,7 +17,7 @@ from backend.db.engine import open_engine
 from backend.errors import BackendSettingsRefused
 from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow
-from backend.popularity.estimate import Counted
+from backend.popularity.estimate import NoisyCounts
 from backend.recall import catalogue_updater, encoder_takeover
 from backend.recall.catalogue import Catalogue, LiveCatalogue, build_catalogue
 from backend.recall.catalogue_updater import CatalogueUpdater
@@ -197,9 +197,9 @@ def test_new_count_rebuilds_the_catalogue_once(tmp_path: Path) -> None:
         def version(self) -> int:
             return self.number
 
-        def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[Counted, NDArray[np.bool_]]:
+        def counted(self, numbers: NDArray[np.int64], now: datetime) -> tuple[NoisyCounts, NDArray[np.bool_]]:
             counts = np.where(numbers % 2, 300.0, 10.0)
-            return Counted(counts, np.full(len(numbers), 1_000.0), np.ones(len(numbers)), np.ones(len(numbers))), (
+            return NoisyCounts(counts, np.full(len(numbers), 1_000.0), np.ones(len(numbers)), np.ones(len(numbers))), (
                 numbers >= 0
             )
 

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from backend.errors import InvalidRequest
-from backend.recall.decode import DECODERS, Coded, InterestVectors, Weighted, aggregate, compose, counts_of_shares
+from backend.recall.decode import (
+    DECODERS,
+    Coded,
+    InterestVectors,
+    PrototypeWeights,
+    aggregate,
+    compose,
+    counts_of_shares,
+)
 from backend.recall.posterior import ScorePrior, code_weights
 from backend.recall.served_releases import ServedCodebook, ServedRelease
 from protocol.recall import (
@@ -117,20 +125,20 @@ def test_unknown_codebook_is_refused_naming_the_available_sizes(report: Report) 
 
 def test_subset_is_weighted_by_bayes() -> None:
     wanted = compose(SubsetReport(codebook=4, topics=(3,)), coded_release())
-    assert isinstance(wanted, Weighted)
+    assert isinstance(wanted, PrototypeWeights)
     np.testing.assert_array_equal(wanted.weights, code_weights(np.full(4, 0.25), 4.0, 3))
 
 
 def test_topics_report_gives_most_weight_to_the_prototype_with_the_largest_share() -> None:
     wanted = compose(TopicsReport(codebook=4, weights=(0.1, -0.2, 0.9, 0.1)), coded_release())
-    assert isinstance(wanted, Weighted)
+    assert isinstance(wanted, PrototypeWeights)
     assert wanted.weights.argmax() == 2
     assert wanted.weights.sum() == pytest.approx(1)
 
 
 def test_extreme_topics_report_gives_finite_weights() -> None:
     wanted = compose(TopicsReport(codebook=4, weights=(1e4, -1e4, 1e4, -1e4)), coded_release(epsilon=64.0))
-    assert isinstance(wanted, Weighted)
+    assert isinstance(wanted, PrototypeWeights)
     assert np.isfinite(wanted.weights).all()
 
 

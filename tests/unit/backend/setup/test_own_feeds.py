@@ -13,7 +13,7 @@ from backend.news.opml import Subscription
 from backend.server.local_processes import LocalProcesses, StartRefused
 from backend.server.progress import SilentSteps
 from backend.settings import load_settings
-from backend.setup.own_feeds import ReaderPlan, Started, start_reading
+from backend.setup.own_feeds import ReaderPlan, StartLinks, start_reading
 from device_app.settings import DeviceSettings
 from tests.doubles.small_world import free_port
 
@@ -44,7 +44,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReaderPlan:
     return plan
 
 
-def begin(plan: ReaderPlan, processes: LocalProcesses, *urls: str) -> Started:
+def begin(plan: ReaderPlan, processes: LocalProcesses, *urls: str) -> StartLinks:
     return start_reading(plan, [Subscription(url) for url in urls], processes, SilentSteps())
 
 

@@ -76,7 +76,8 @@ def test_default_list_whose_texts_were_given_up_is_noted_once(dropped_by: str) -
     lists = 1 if dropped_by == "refusals" else LISTS_WAITING + 1
     for at in range(1, lists + 1):
         news = (CARD.model_copy(update={"id": f"n{at}"}),)
-        bodies.want(RecallAnswer(release="r1", encoder="e", candidates=news, vectors=b""), np.ones((1, 4)), common=True)
+        answer = RecallAnswer(release="r1", encoder="e", candidates=news, vectors=b"")
+        bodies.want(answer, np.ones((1, 4), np.float32), common=True)
     assert not bodies.lost_some() or dropped_by == "newer lists"
     assert work(bodies, BackendRefused) == (TRIES if dropped_by == "refusals" else 0)
     assert bodies.lost_some() == (dropped_by == "refusals")

@@ -19,7 +19,7 @@ from device_app.feed.page_order import developing_groups, placed
 from device_app.feed.preference_reader import MutedInterest, Named, UserPreferences
 from device_app.feed.reasons import reasons
 from device_app.feed.scores import adjusted, recency
-from device_app.feed.similarity import Kinship
+from device_app.feed.similarity import SimilarityRule
 from device_app.ranking.ranker import FEATURES, feature_columns
 from device_app.settings import FeedSettings
 from models.user.candidate_attention import KNOWN_WEIGHTS
@@ -30,7 +30,7 @@ NO_TASTES = UserPreferences((), NONE, (), (), NONE, NONE)
 POOL = synthetic_pool(600)
 CANDIDATES = Candidates(POOL.cards, POOL.vectors, "encoder")
 SETTINGS = FeedSettings()
-KINSHIP = Kinship(CANDIDATES, CANDIDATES.kinship_floor)
+SIMILARITY = SimilarityRule(CANDIDATES, CANDIDATES.similarity_floor)
 
 
 def _reader_of(topic: str, clicks: int = 6) -> UserPreferences:
@@ -96,7 +96,9 @@ def test_fresh_and_explore_slots_get_unseen_stories() -> None:
     seen = np.zeros(len(CANDIDATES), dtype=bool)
     for _ in range(5):
         drawn_by = random.Random(1)
-        page = placed(CANDIDATES, scores, reader, NOW, SETTINGS, size=30, chance=drawn_by, kinship=KINSHIP, seen=seen)
+        page = placed(
+            CANDIDATES, scores, reader, NOW, SETTINGS, size=30, chance=drawn_by, similarity=SIMILARITY, seen=seen
+        )
         drawn = [place.row for place in page if place.slot in ("fresh", "explore")]
         assert drawn
         assert not seen[drawn].any()
@@ -121,7 +123,7 @@ def test_lead_is_neither_seen_nor_a_further_report_of_an_event_that_was_read() -
         settings,
         size=3,
         chance=random.Random(1),
-        kinship=Kinship(candidates, None),
+        similarity=SimilarityRule(candidates, None),
         seen=seen,
     )
     assert (page[0].slot, candidates.cards[page[0].row].id) == ("lead", "n2")
@@ -143,7 +145,7 @@ def test_promised_report_of_the_leads_event_leads_instead_of_standing_beside_it(
         settings,
         size=3,
         chance=random.Random(1),
-        kinship=Kinship(candidates, None),
+        similarity=SimilarityRule(candidates, None),
         promised={0: "for_you"},
     )
     assert [(place.row, place.slot) for place in page] == [(0, "lead"), (4, "for_you"), (3, "for_you")]
@@ -165,7 +167,7 @@ def test_promised_report_of_a_developing_story_splits_no_other_group() -> None:
         settings,
         size=6,
         chance=random.Random(1),
-        kinship=Kinship(candidates, None),
+        similarity=SimilarityRule(candidates, None),
         promised={0: "developing"},
     )
     assert [place.row for place in page if place.slot == "developing"] == [5, 6]
@@ -189,7 +191,7 @@ def test_developing_stories_have_a_report_of_the_last_hours() -> None:
         SETTINGS,
         size=30,
         chance=random.Random(1),
-        kinship=Kinship(candidates, None),
+        similarity=SimilarityRule(candidates, None),
     )
     developing = [candidates.cards[place.row].story for place in page if place.slot == "developing"]
     assert developing == ["new", "new"]
@@ -314,9 +316,9 @@ def test_developing_groups_have_two_or_more_stories_newest_first() -> None:
     few = Candidates(cards, np.eye(7, 256, dtype=np.float32), "encoder")
     scores = np.array([1.0, 1.0, 9.0, 2.0, 2.0, 0.0, 0.0])
     free = np.ones(7, bool)
-    assert developing_groups(few, free, scores, stories=2, kinship=Kinship(few, 0.5)) == [[6, 5, 4], [1, 0]]
+    assert developing_groups(few, free, scores, stories=2, similarity=SimilarityRule(few, 0.5)) == [[6, 5, 4], [1, 0]]
     free[1] = False
-    assert developing_groups(few, free, scores, stories=2, kinship=Kinship(few, 0.5)) == [[6, 5, 4]]
+    assert developing_groups(few, free, scores, stories=2, similarity=SimilarityRule(few, 0.5)) == [[6, 5, 4]]
 
 
 def test_fresh_articles_are_from_the_last_hours_and_from_different_sections() -> None:
@@ -343,8 +345,10 @@ def test_page_has_a_lead_fills_every_slot_and_repeats_no_story() -> None:
     rows = np.flatnonzero(allowed(CANDIDATES, user_preferences))
     showable = CANDIDATES.only(rows)
     scores = adjusted(_fit(user_preferences)[rows], showable, user_preferences, NOW, SETTINGS).total
-    kinship = Kinship(showable, CANDIDATES.kinship_floor)
-    page = placed(showable, scores, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=kinship)
+    similarity = SimilarityRule(showable, CANDIDATES.similarity_floor)
+    page = placed(
+        showable, scores, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2), similarity=similarity
+    )
     slots = Counter(place.slot for place in page)
     assert len(page) == 30
     assert page[0].slot == "lead"
@@ -367,7 +371,7 @@ def test_less_reduces_a_topic_in_a_read_section_but_leaves_at_least_one_story(le
     user_preferences = replace(read, unwanted=("section0 topic1",) * less)
     rows = np.flatnonzero(allowed(CANDIDATES, user_preferences))
     showable = CANDIDATES.only(rows)
-    kinship = Kinship(showable, CANDIDATES.kinship_floor)
+    similarity = SimilarityRule(showable, CANDIDATES.similarity_floor)
     reported = showable.named(showable.topics, {"section0 topic1"})
     page = placed(
         showable,
@@ -377,7 +381,7 @@ def test_less_reduces_a_topic_in_a_read_section_but_leaves_at_least_one_story(le
         SETTINGS,
         size=30,
         chance=random.Random(2),
-        kinship=kinship,
+        similarity=similarity,
     )
     slots = Counter(place.slot for place in page if reported[place.row])
     assert slots["lead"] + slots["for_you"] + slots["developing"] == max(places, slots["developing"])
@@ -391,7 +395,14 @@ def test_page_of_a_narrow_pool_is_full_despite_section_shares(sections: int) -> 
     few = CANDIDATES.only(np.array([card.section in names for card in CANDIDATES.cards]))
     scores = np.random.default_rng(3).normal(size=len(few))
     page = placed(
-        few, scores, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(1), kinship=Kinship(few, few.kinship_floor)
+        few,
+        scores,
+        NO_TASTES,
+        NOW,
+        SETTINGS,
+        size=30,
+        chance=random.Random(1),
+        similarity=SimilarityRule(few, few.similarity_floor),
     )
     rows = [place.row for place in page]
     assert len(set(rows)) == len(rows) == 30
@@ -401,9 +412,16 @@ def test_reasons_name_the_clicks_with_the_largest_weights() -> None:
     user_preferences = _reader_of("section0 topic0")
     scores = adjusted(_fit(user_preferences), CANDIDATES, user_preferences, NOW, SETTINGS)
     page = placed(
-        CANDIDATES, scores.total, user_preferences, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP
+        CANDIDATES,
+        scores.total,
+        user_preferences,
+        NOW,
+        SETTINGS,
+        size=30,
+        chance=random.Random(2),
+        similarity=SIMILARITY,
     )
-    said = reasons(CANDIDATES, page, user_preferences, scores, KINSHIP, np.ones(len(CANDIDATES), dtype=bool))
+    said = reasons(CANDIDATES, page, user_preferences, scores, SIMILARITY, np.ones(len(CANDIDATES), dtype=bool))
     lead = said[0]
     assert (lead.kind, lead.interest) == ("interest", "mine")
     vector = CANDIDATES.unit_vectors[page[0].row]
@@ -414,9 +432,11 @@ def test_reasons_name_the_clicks_with_the_largest_weights() -> None:
 
 def test_reason_for_a_reader_without_clicks_says_that_nothing_about_them_is_used() -> None:
     scores = adjusted(np.zeros(600, np.float32), CANDIDATES, NO_TASTES, NOW, SETTINGS)
-    page = placed(CANDIDATES, scores.total, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2), kinship=KINSHIP)
+    page = placed(
+        CANDIDATES, scores.total, NO_TASTES, NOW, SETTINGS, size=30, chance=random.Random(2), similarity=SIMILARITY
+    )
     recent = np.ones(len(CANDIDATES), dtype=bool)
-    assert "Nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, KINSHIP, recent)[0].words
+    assert "Nothing about you" in reasons(CANDIDATES, page, NO_TASTES, scores, SIMILARITY, recent)[0].words
 
 
 def test_candidates_merge_without_repeats_and_never_across_encoders() -> None:

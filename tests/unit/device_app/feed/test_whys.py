@@ -9,17 +9,17 @@ import pytest
 from pydantic import ValidationError
 
 from device_app.feed.candidates import Candidates
-from device_app.feed.page_order import Placed, developing_groups
+from device_app.feed.page_order import SlottedRow, developing_groups
 from device_app.feed.preference_reader import Named, UserPreferences
 from device_app.feed.reasons import WHYS, reasons
 from device_app.feed.scores import ScoreTerms, adjusted
-from device_app.feed.similarity import Kinship, floor_of
+from device_app.feed.similarity import SimilarityRule, floor_of
 from device_app.reading import interest_labels as by_capitals
 from device_app.reading.interest_labels import forget_names, proper_names
 from device_app.settings import FeedSettings
 from protocol.news import NewsCard
 from protocol.releases import RecallProtocol, ReleaseManifest
-from protocol.similarity import FEWEST_NEWS, KINSHIP_PERCENTILE, kinship_floor, random_cosines
+from protocol.similarity import FEWEST_NEWS, SIMILARITY_PERCENTILE, random_cosines, similarity_floor
 from tests.doubles.news import NOW, card, synthetic_pool
 
 DIM = 8
@@ -44,7 +44,7 @@ def _manifest(floor: float | None) -> ReleaseManifest:
         recall=protocol,
         models={},
         default_ranker="ranker.features",
-        kinship_floor=floor,
+        similarity_floor=floor,
     )
 
 
@@ -77,7 +77,7 @@ def _why(
     recent: bool = True,
 ) -> str:
     when = np.full(len(news), recent)
-    (said,) = reasons(news, [Placed(0, "for_you")], user_preferences, score, Kinship(news, floor), when)
+    (said,) = reasons(news, [SlottedRow(0, "for_you")], user_preferences, score, SimilarityRule(news, floor), when)
     return said.words
 
 
@@ -95,7 +95,7 @@ def test_shared_topic_is_given_as_a_reason_with_its_click_count() -> None:
     vectors = np.stack([_axis(0, 0, 0, 0, 1, n) for n in range(3)])
     cook = replace(NOBODY, clicks=(*recipes, MATCH), click_vectors=np.concatenate([vectors, _axis(1)[None]]))
     cook = replace(cook, click_interests=("",) * 4)
-    (said,) = reasons(NEWS, [Placed(0, "for_you")], cook, _terms(content=1.0), Kinship(NEWS, 0.99), OLD)
+    (said,) = reasons(NEWS, [SlottedRow(0, "for_you")], cook, _terms(content=1.0), SimilarityRule(NEWS, 0.99), OLD)
     assert said.words == "You read 3 stories on recipes."
     assert {click.topic for click in said.clicks} == {"recipes"}
 
@@ -124,7 +124,7 @@ def test_old_or_unimportant_story_is_not_called_recent_or_important() -> None:
 
 
 def test_reasons_for_a_reader_without_clicks_do_not_mention_habits() -> None:
-    (said,) = reasons(NEWS, [Placed(0, "explore")], NOBODY, _terms(), Kinship(NEWS, 0.8), OLD)
+    (said,) = reasons(NEWS, [SlottedRow(0, "explore")], NOBODY, _terms(), SimilarityRule(NEWS, 0.8), OLD)
     assert said.words == "One of the best in food, picked at random."
 
 
@@ -153,17 +153,17 @@ def test_shared_rare_name_relates_stories_but_a_common_one_does_not() -> None:
     )
     everywhere = tuple(card(f"n{n}", title=f"Ann Vickery says {n}") for n in range(10))
     crowd = Candidates((NEXT, *everywhere), np.concatenate([news.vectors[:1], np.eye(10, DIM, dtype=np.float32)]), "e")
-    assert Kinship(crowd, 0.8).of(NEXT, crowd.vectors[0], reader.clicks, reader.click_vectors) == []
+    assert SimilarityRule(crowd, 0.8).of(NEXT, crowd.vectors[0], reader.clicks, reader.click_vectors) == []
 
 
 def test_country_named_across_all_sections_does_not_relate_stories() -> None:
     about = [card(f"c{n}", title=f"Talks in Torgan, day {n}", section=f"section{n}", topic=f"t{n}") for n in range(3)]
     read = replace(NOBODY, clicks=(about[0],), click_vectors=_axis(1)[None], click_interests=("",))
     apart = np.stack([_axis(1), _axis(0, 1), _axis(0, 0, 1)])
-    everywhere = Kinship(Candidates(tuple(about), apart, "e"), 0.8)
+    everywhere = SimilarityRule(Candidates(tuple(about), apart, "e"), 0.8)
     assert everywhere.of(about[1], apart[1], read.clicks, read.click_vectors) == []
-    two = Kinship(Candidates(tuple(about[:2]), apart[:2], "e"), 0.8)
-    assert [kin.name for kin in two.of(about[1], apart[1], read.clicks, read.click_vectors)] == ["Torgan"]
+    two = SimilarityRule(Candidates(tuple(about[:2]), apart[:2], "e"), 0.8)
+    assert [similar.name for similar in two.of(about[1], apart[1], read.clicks, read.click_vectors)] == ["Torgan"]
 
 
 def test_reason_names_the_whole_name_that_both_stories_have() -> None:
@@ -171,8 +171,10 @@ def test_reason_names_the_whole_name_that_both_stories_have() -> None:
     said = ("voters rank housing first, says the Social Democratic Front", "a lead over the Social Democratic Front")
     about = [card(f"c{n}", title=title, section="s", topic=f"t{n}") for n, title in enumerate(said)]
     apart = np.stack([_axis(1), _axis(0, 1)])
-    kinship = Kinship(Candidates(tuple(about), apart, "e"), 0.8)
-    assert [kin.name for kin in kinship.of(about[1], apart[1], about[:1], apart[:1])] == ["Social Democratic Front"]
+    similarity = SimilarityRule(Candidates(tuple(about), apart, "e"), 0.8)
+    assert [similar.name for similar in similarity.of(about[1], apart[1], about[:1], apart[:1])] == [
+        "Social Democratic Front"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -235,18 +237,18 @@ def test_reason_terms_add_up_to_the_score_and_ranker_features_count_once() -> No
 
 def test_random_pairs_rarely_exceed_the_similarity_floor() -> None:
     vectors = np.random.default_rng(2).normal(size=(500, 16)).astype(np.float32)
-    floor = kinship_floor(vectors)
+    floor = similarity_floor(vectors)
     assert floor is not None
-    assert floor == kinship_floor(vectors), "the same news, the same floor"
+    assert floor == similarity_floor(vectors), "the same news, the same floor"
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     every = (units @ units.T)[np.triu_indices(500, 1)]
-    assert (every > floor).mean() == pytest.approx(1 - KINSHIP_PERCENTILE / 100, rel=0.5)
-    assert kinship_floor(vectors[: FEWEST_NEWS - 1]) is None
+    assert (every > floor).mean() == pytest.approx(1 - SIMILARITY_PERCENTILE / 100, rel=0.5)
+    assert similarity_floor(vectors[: FEWEST_NEWS - 1]) is None
 
 
 def test_manifest_carries_its_similarity_floor_and_refuses_an_invalid_one() -> None:
-    assert ReleaseManifest.model_validate_json(_manifest(0.41).model_dump_json()).kinship_floor == 0.41
-    with pytest.raises(ValidationError, match="kinship_floor"):
+    assert ReleaseManifest.model_validate_json(_manifest(0.41).model_dump_json()).similarity_floor == 0.41
+    with pytest.raises(ValidationError, match="similarity_floor"):
         _manifest(1.5)
 
 
@@ -259,7 +261,7 @@ def test_release_without_a_similarity_floor_uses_the_default_lists() -> None:
     pool = synthetic_pool(400)
     default_list = Candidates(pool.cards, pool.vectors, "encoder")
     assert floor_of(_manifest(0.4), default_list) == 0.4
-    assert floor_of(_manifest(None), default_list) == kinship_floor(pool.vectors)
+    assert floor_of(_manifest(None), default_list) == similarity_floor(pool.vectors)
 
 
 def test_articles_sharing_only_a_name_are_not_a_developing_story() -> None:
@@ -269,5 +271,5 @@ def test_articles_sharing_only_a_name_are_not_a_developing_story() -> None:
     cards = (report("a", "storms"), report("b", "storms"), report("c", "recipes"))
     few = Candidates(cards, np.eye(3, DIM, dtype=np.float32), "encoder")
     scores = np.array([3.0, 2.0, 1.0])
-    (group,) = developing_groups(few, np.ones(3, bool), scores, stories=2, kinship=Kinship(few, 0.5))
+    (group,) = developing_groups(few, np.ones(3, bool), scores, stories=2, similarity=SimilarityRule(few, 0.5))
     assert sorted(group) == [0, 1]

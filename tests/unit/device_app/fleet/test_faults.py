@@ -33,7 +33,7 @@ DEVICES = 6
 
 
 def test_simulated_faults_occur_at_their_rates_and_one_at_a_time() -> None:
-    rates, rng = FaultRates(dropout=0.2, straggler=0.1, crash=0.05, liar=0.15), np.random.default_rng(0)
+    rates, rng = FaultRates(dropout=0.2, straggler=0.1, crash=0.05, malicious=0.15), np.random.default_rng(0)
     drawn = Counter(injected.fault if (injected := rates.draw(rng)) else None for _ in range(20_000))
 
     for fault, rate in rates.all().items():
@@ -48,12 +48,12 @@ def test_simulated_faults_occur_at_their_rates_and_one_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["dropout"], "'dropout' is not one of dropout, straggler, crash, liar"),
+        (["dropout"], "'dropout' is not one of dropout, straggler, crash, malicious"),
         (["fire=0.1"], "'fire=0.1' is not one of"),
-        (["liar=much"], "liar: 'much' is not a number"),
-        (["liar=1.5"], "liar: must be a share from 0 to 1"),
-        (["liar=nan"], "liar: must be a share from 0 to 1"),
-        (["liar=0.6", "crash=0.6"], r"1\.2 in all"),
+        (["malicious=much"], "malicious: 'much' is not a number"),
+        (["malicious=1.5"], "malicious: must be a share from 0 to 1"),
+        (["malicious=nan"], "malicious: must be a share from 0 to 1"),
+        (["malicious=0.6", "crash=0.6"], r"1\.2 in all"),
     ],
 )
 def test_invalid_rate_is_named_in_the_error(words: list[str], why: str) -> None:
@@ -62,7 +62,7 @@ def test_invalid_rate_is_named_in_the_error(words: list[str], why: str) -> None:
 
 
 def test_rates_of_simulated_faults_are_parsed_from_text() -> None:
-    assert FaultRates.parse(["dropout=0.1", "liar=0.02"]) == FaultRates(dropout=0.1, liar=0.02)
+    assert FaultRates.parse(["dropout=0.1", "malicious=0.02"]) == FaultRates(dropout=0.1, malicious=0.02)
 
 
 class FaultyRounds:
@@ -126,17 +126,17 @@ def test_secure_round_survives_a_dropout_a_straggler_and_a_crash(world: FaultyRo
 
 
 def test_malicious_updates_are_refused_and_the_round_continues(world: FaultyRounds) -> None:
-    status = world.run("small_ranker/local/mean", {0: ("liar", 0), 1: ("liar", 0), 2: ("crash", 0)})
+    status = world.run("small_ranker/local/mean", {0: ("malicious", 0), 1: ("malicious", 0), 2: ("crash", 0)})
 
     assert (status.state, status.uploaded) == ("applied", DEVICES - 2)
-    for liar in world.devices[:2]:
-        mine = liar.stores.participations.get(status.round)
+    for malicious in world.devices[:2]:
+        mine = malicious.stores.participations.get(status.round)
         assert mine is not None
         assert (mine.state, mine.detail is not None) == ("failed", True)
 
 
 def test_malicious_masked_vector_fails_the_round_and_publishes_nothing(world: FaultyRounds) -> None:
-    status = world.run("small_ranker/exact/mean", {0: ("liar", 3)})
+    status = world.run("small_ranker/exact/mean", {0: ("malicious", 3)})
 
     assert status.state == "failed"
     assert status.reason is not None
@@ -148,7 +148,7 @@ def test_malicious_masked_vector_fails_the_round_and_publishes_nothing(world: Fa
 def test_undetectable_malicious_vector_is_summed(
     world: FaultyRounds,
 ) -> None:
-    status = world.run("small_ranker/exact/mean", {0: ("liar", 3, 3)})
+    status = world.run("small_ranker/exact/mean", {0: ("malicious", 3, 3)})
 
     assert (status.state, status.survivors) == ("applied", DEVICES), status.reason
     assert world.networks[0].struck
@@ -156,7 +156,7 @@ def test_undetectable_malicious_vector_is_summed(
 
 def test_half_of_malicious_clients_poison_masked_vectors_by_varied_amounts() -> None:
     rng = np.random.default_rng(1)
-    strikes = [injected for _ in range(2_000) if (injected := FaultRates(liar=1.0).draw(rng)) is not None]
+    strikes = [injected for _ in range(2_000) if (injected := FaultRates(malicious=1.0).draw(rng)) is not None]
     offsets = np.array([injected.offset_steps for injected in strikes])
 
     assert np.mean([injected.message == 3 for injected in strikes]) == pytest.approx(0.6, abs=0.05)

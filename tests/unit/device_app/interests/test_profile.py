@@ -11,8 +11,8 @@ import pytest
 from device_app.reading.interest_labels import label_of
 from device_app.reading.interest_profile import (
     ClickedNews,
+    InterestChoice,
     InterestNames,
-    KeptInterest,
     clicks_of,
     interest_cards,
     named_profile,
@@ -31,7 +31,7 @@ def _click(
     return ClickedNews(click_id, at, card(news_id, topic=topic, **changes), np.array(vector, dtype=np.float32))
 
 
-def _named(topics: str, titles: list[str], labels: list[int], kept: tuple[KeptInterest, ...] = ()) -> tuple[str, ...]:
+def _named(topics: str, titles: list[str], labels: list[int], kept: tuple[InterestChoice, ...] = ()) -> tuple[str, ...]:
     """Names of the interests of clicks on these topics (a letter each: r for rowing) under these headlines."""
     words = {"r": "rowing", "c": "courts", "t": "tides"}
     clicks = [
@@ -83,7 +83,7 @@ def test_interests_on_one_topic_are_distinguished_by_names() -> None:
 
 def test_indistinguishable_interests_are_numbered_avoiding_the_readers_names() -> None:
     assert _named("rrr", ["Crews rest"] * 3, [0, 1, 2]) == ("rowing", "rowing 2", "rowing 3")
-    given = (KeptInterest(1, "Rowing", False, frozenset({"n1"})),)
+    given = (InterestChoice(1, "Rowing", False, frozenset({"n1"})),)
     assert _named("rr", ["Crews rest"] * 2, [0, 1], given) == ("rowing 2", "Rowing")
 
 
@@ -114,7 +114,7 @@ def test_name_of_an_interest_stays_with_it_as_clicks_change(names: InterestNames
 
 
 def test_name_given_to_an_interest_is_used_for_one_interest_only() -> None:
-    kept = (KeptInterest(1, "Mine", False, frozenset({"a", "b", "c"})),)
+    kept = (InterestChoice(1, "Mine", False, frozenset({"a", "b", "c"})),)
     profile = named_profile(CLICKS, (), LABELS, kept)
     assert profile.names == ("Mine", "courts")
 

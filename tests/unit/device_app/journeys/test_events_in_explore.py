@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from device_app.app import create_app
 from tests.doubles.backend import FakeBackend
 from tests.doubles.journey import Make
-from tests.privacy.test_home_network import FOLLOWS_A_LINK, HOME, enter
+from tests.doubles.pages_reader import FOLLOWS_A_LINK, HOME, enter
 
 
 def test_reports_of_one_event_are_one_line_with_its_sources(make: Make, backend: FakeBackend) -> None:

@@ -15,7 +15,7 @@ from device_app.privacy.noise_sources import NoiseSource
 from device_app.privacy.reporter import UNKNOWN, Clear, ReportInput
 from device_app.privacy.settings import MODE_NAMES
 from device_app.reports.modes import MODES, Label, ReportMode
-from device_app.reports.reporters import ByCodebook
+from device_app.reports.reporters import CodebookReporter
 from device_app.settings import PrivacySettings
 from device_app.view_models.explore import use_of
 from protocol.recall import CodeReport, RecallRequest
@@ -25,7 +25,7 @@ from tests.doubles.journey import TOPIC, Make, click_on
 from tests.doubles.new_page import new_page
 
 
-class FarthestReporter(ByCodebook[RandomisedCode]):
+class FarthestReporter(CodebookReporter[RandomisedCode]):
     """Reports the prototype that the reader is farthest from, by randomised response."""
 
     name, report, made_from = "farthest", CodeReport, "vector"

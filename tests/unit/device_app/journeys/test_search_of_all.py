@@ -13,7 +13,7 @@ import pytest
 
 from device_app.device import Device
 from device_app.feed.candidates import Candidates
-from device_app.feed.similarity import Kinship
+from device_app.feed.similarity import SimilarityRule
 from device_app.feed.whole_pool import NEAR, NEAR_LEADS, SEARCH_PAGE
 from tests.doubles.backend import FakeBackend
 from tests.doubles.clock import StillClock
@@ -176,7 +176,7 @@ def test_story_that_only_shares_a_name_is_not_listed_as_similar(make: Make, back
     device.sync()
     device.lists.renew(f"search/{WORDS}")
     both = Candidates((named[other],), vectors[other : other + 1], "")
-    tie = Kinship(both, None).of(named[row], vectors[row], both.cards, both.vectors)[0].tie
+    tie = SimilarityRule(both, None).of(named[row], vectors[row], both.cards, both.vectors)[0].tie
     for topic in topics:
         device.interests.stance("topic", topic, "block")  # else what is nearer by topic fills the places
     found = device.library.search(WORDS)

@@ -11,7 +11,7 @@ import pytest
 
 from device_app.errors import BackendUnreachable, NewsNotHere
 from device_app.feed.candidates import Candidates
-from device_app.feed.similarity import Kinship, is_by_meaning
+from device_app.feed.similarity import SimilarityRule, is_by_meaning
 from tests.doubles.backend import FakeBackend
 from tests.doubles.journey import Make
 from tests.doubles.kills import Killed
@@ -39,7 +39,7 @@ def test_story_opened_twice_from_one_feed_is_one_click(make: Make) -> None:
 
 
 def test_stories_that_share_only_a_name_are_not_related(make: Make, backend: FakeBackend) -> None:
-    """Oracle: the kinship of the two, and the cosine of their vectors."""
+    """Oracle: what the two have in common, and the cosine of their vectors."""
     cards, vectors = backend.pool.cards, backend.pool.vectors
     nearest = np.argsort(-(vectors @ vectors[0]))
     other = next(row for row in nearest if cards[row].topic != cards[0].topic)
@@ -50,10 +50,10 @@ def test_stories_that_share_only_a_name_are_not_related(make: Make, backend: Fak
     device.sync()
     device.reading.feed(refresh=True)
     both = Candidates((named[other],), vectors[other : other + 1], "")
-    (kin,) = Kinship(both, None).of(named[0], vectors[0], both.cards, both.vectors)
-    assert kin.tie == "name"
-    assert is_by_meaning(kin, kin.cosine - 0.01)
-    assert not is_by_meaning(kin, kin.cosine)
+    (similar,) = SimilarityRule(both, None).of(named[0], vectors[0], both.cards, both.vectors)
+    assert similar.tie == "name"
+    assert is_by_meaning(similar, similar.cosine - 0.01)
+    assert not is_by_meaning(similar, similar.cosine)
     device.interests.stance("topic", cards[0].topic, "block")  # else stories of the topic take the places
     related = device.reading.open(cards[0].id).related
     assert named[other].id not in {card.id for card in related}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from device_app.store.participations import CountTaken, CountWindow
+from device_app.store.participations import CountWindow, PaidCount
 from device_app.stores import DeviceStores
 from tests.doubles.news import NOW
 
@@ -23,7 +23,7 @@ def stores(tmp_path: Path) -> Iterator[DeviceStores]:
 
 
 def take(stores: DeviceStores, window: CountWindow, name: str) -> None:
-    taken = CountTaken(name, window.since, window.until, len(window.displayed), len(window.clicked))
+    taken = PaidCount(name, window.since, window.until, len(window.displayed), len(window.clicked))
     stores.counted.take(taken)
 
 

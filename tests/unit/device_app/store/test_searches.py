@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from device_app.store.database import LateDatabase
+from device_app.store.database import LazyDatabase
 from device_app.store.opinions import Stances
 from device_app.store.searches import SEARCH_MIGRATIONS, Searches, SearchVector
 from device_app.stores import DeviceStores
@@ -18,13 +18,13 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LateDatabase]:
-    late = LateDatabase(tmp_path / "views" / "searches.sqlite", SEARCH_MIGRATIONS)
+def store(tmp_path: Path) -> Iterator[LazyDatabase]:
+    late = LazyDatabase(tmp_path / "views" / "searches.sqlite", SEARCH_MIGRATIONS)
     yield late
     late.close()
 
 
-def test_searches_view_has_no_file_until_it_is_used(store: LateDatabase) -> None:
+def test_searches_view_has_no_file_until_it_is_used(store: LazyDatabase) -> None:
     searches, stances = Searches(store), Stances(store)
     assert searches.saved() == []
     assert searches.openings() == []
@@ -37,7 +37,7 @@ def test_searches_view_has_no_file_until_it_is_used(store: LateDatabase) -> None
     assert not store.path.parent.exists()
 
 
-def test_search_is_saved_once_listed_and_deleted_with_its_vector(store: LateDatabase, now: datetime) -> None:
+def test_search_is_saved_once_listed_and_deleted_with_its_vector(store: LazyDatabase, now: datetime) -> None:
     searches = Searches(store)
     first = searches.save("  ships   in port ", now)
     assert searches.save("ships in port", now + MINUTE) == first
@@ -55,12 +55,12 @@ def test_search_is_saved_once_listed_and_deleted_with_its_vector(store: LateData
 
 
 @pytest.mark.parametrize("words", ["", "   ", "x" * 201])
-def test_blank_or_overlong_search_is_named_in_the_error(store: LateDatabase, now: datetime, words: str) -> None:
+def test_blank_or_overlong_search_is_named_in_the_error(store: LazyDatabase, now: datetime, words: str) -> None:
     with pytest.raises(ValueError, match="words: 1 to 200 characters"):
         Searches(store).save(words, now)
 
 
-def test_at_most_fifty_searches_are_saved(store: LateDatabase, now: datetime) -> None:
+def test_at_most_fifty_searches_are_saved(store: LazyDatabase, now: datetime) -> None:
     searches = Searches(store)
     for number in range(50):
         searches.save(f"search {number}", now)
@@ -69,7 +69,7 @@ def test_at_most_fifty_searches_are_saved(store: LateDatabase, now: datetime) ->
     assert searches.save("search 7", now).words == "search 7"
 
 
-def test_deleted_search_leaves_no_byte_of_its_text(store: LateDatabase, now: datetime) -> None:
+def test_deleted_search_leaves_no_byte_of_its_text(store: LazyDatabase, now: datetime) -> None:
     searches = Searches(store)
     kept = searches.save("axolotl pond", now)
     searches.opened("N1", now)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from device_app.errors import NewsNotHere
 from device_app.store.byte_log import TIMINGS_KEPT, TimingStore
 from device_app.store.clicks import Clicks
-from device_app.store.database import Database, LateDatabase
+from device_app.store.database import Database, LazyDatabase
 from device_app.store.default_list import DefaultListStore, PulledShards
-from device_app.store.feeds import FEEDS_KEPT, FeedStore, KeptFeed
+from device_app.store.feeds import FEEDS_KEPT, FeedStore, StoredFeed
 from device_app.store.impressions import ImpressionStore
 from device_app.store.news import KEPT_OF_A_PUBLISHER, NewsStore
 from device_app.store.opinions import Feedback, Stances
@@ -194,7 +194,7 @@ def test_like_and_less_exclude_each_other_and_save_is_independent_of_both(databa
 
 
 def test_topic_or_publisher_is_followed_or_blocked_but_never_both(tmp_path: Path, now: datetime) -> None:
-    stances = Stances(LateDatabase(tmp_path / "searches.sqlite", SEARCH_MIGRATIONS))
+    stances = Stances(LazyDatabase(tmp_path / "searches.sqlite", SEARCH_MIGRATIONS))
     stances.set("topic", "ports", "follow", now)
     stances.set("publisher", "ports", "follow", now)
     stances.set("topic", "ports", "block", now)
@@ -208,12 +208,12 @@ def test_last_hundred_feeds_are_kept(database: Database, now: datetime) -> None:
     feeds = FeedStore(database)
     assert feeds.last() is None
     for number in range(FEEDS_KEPT + 3):
-        feeds.save(KeptFeed(f"f{number}", now + number * MINUTE, "{}"))
+        feeds.save(StoredFeed(f"f{number}", now + number * MINUTE, "{}"))
     last = feeds.last()
     assert last is not None
     assert last.feed_id == f"f{FEEDS_KEPT + 2}"
     assert feeds.get("f2") is None
-    assert feeds.get("f3") == KeptFeed("f3", now + 3 * MINUTE, "{}")
+    assert feeds.get("f3") == StoredFeed("f3", now + 3 * MINUTE, "{}")
 
 
 def test_last_thousand_timings_are_kept_newest_first(database: Database, now: datetime) -> None:

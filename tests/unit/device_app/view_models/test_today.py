@@ -13,7 +13,7 @@ from device_app.privacy.sealed import Charge
 from device_app.reports.policy import ReportPolicy
 from device_app.settings import PrivacySettings
 from device_app.store.byte_log import Departure
-from device_app.store.participations import CountTaken, Participation
+from device_app.store.participations import PaidCount, Participation
 from device_app.stores import DeviceStores
 from device_app.training.tasks import TASKS
 from device_app.view_models.traffic import LEFT_BEFORE_ERASE, left_so_far, today_view
@@ -62,8 +62,8 @@ def test_summary_of_today_counts_reports_group_counts_and_training(stores: Devic
         send_report(stores, clock())
     for number in range(2):
         ledger.spend(Charge("counts", "secure_sum", NOISE, 2.0, 1e-6, "", f"c{number}"))
-        stores.counted.take(CountTaken(f"c{number}", clock(), clock(), 5, 1))
-    stores.counted.take(CountTaken("without noise", clock(), clock(), 5, 1))
+        stores.counted.take(PaidCount(f"c{number}", clock(), clock(), 5, 1))
+    stores.counted.take(PaidCount("without noise", clock(), clock(), 5, 1))
     training = next(name for name, task in TASKS.items() if task.channel == "training")
     counting = next(name for name, task in TASKS.items() if task.channel == "counts")
     ledger.spend(Charge("training", "secure_sum", NOISE, 4.3, 1e-6, "", "t0"))
@@ -81,7 +81,7 @@ def test_payments_of_today_are_shown_after_an_erase(stores: DeviceStores, clock:
     ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "cd" * 32, "r1"))
     send_report(stores, clock())
     ledger.spend(Charge("counts", "secure_sum", NOISE, 3.62, 1e-6, "", "c0"))
-    stores.counted.take(CountTaken("c0", clock(), clock(), 5, 1))
+    stores.counted.take(PaidCount("c0", clock(), clock(), 5, 1))
     before = today_view(stores, ReportPolicy(SETTINGS), ledger)
     stores.erase()
     assert today_view(stores, ReportPolicy(SETTINGS), ledger) == before
@@ -93,7 +93,7 @@ def test_erase_keeps_the_count_of_free_messages_until_midnight(stores: DeviceSto
     ledger.spend(Charge("reports", "code", {}, 4.0, 0.0, "cd" * 32, "r1"))
     for _ in range(3):
         send_report(stores, clock())
-    stores.counted.take(CountTaken("without noise", clock(), clock(), 5, 1))
+    stores.counted.take(PaidCount("without noise", clock(), clock(), 5, 1))
     clock.go_on(60)
     stores.erase({LEFT_BEFORE_ERASE: left_so_far(stores, ledger)})
     after = today_view(stores, ReportPolicy(SETTINGS), ledger)

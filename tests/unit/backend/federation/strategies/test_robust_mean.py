@@ -12,7 +12,7 @@ from scipy.stats import trim_mean
 
 from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.coordinator import Coordinator
-from backend.federation.strategies.fedavg import Centre, Median, Stacked, Trimmed
+from backend.federation.strategies.fedavg import Centre, Median, Stacked, TrimmedMean
 from backend.federation.strategies.joined_sums import HUBER_TUNING, HUBER_VARIANCE, HuberLocation, HuberOfSums
 from backend.federation.systems import COMPOSED
 from protocol.ids import PROTOCOL_VERSION
@@ -22,7 +22,7 @@ from protocol.tensors import pack
 from tests.doubles.clock import StillClock
 from tests.doubles.small_release import WEIGHTS, migrated_engine, small_store
 
-COHORT, COORDINATES, SCALE, LIARS = 60, 4_000, 0.1, 6
+COHORT, COORDINATES, SCALE, MALICIOUS = 60, 4_000, 0.1, 6
 LARGEST = 0.01 + 60 * SCALE
 
 
@@ -30,20 +30,20 @@ def test_median_and_trimmed_mean_match_numpy_and_scipy() -> None:
     stack = np.random.default_rng(0).normal(size=(20, 3, 5)).astype(np.float32)
 
     np.testing.assert_allclose(Median()(stack), np.median(stack.astype(np.float64), axis=0))
-    np.testing.assert_allclose(Trimmed(0.1)(stack), trim_mean(stack.astype(np.float64), 0.1, axis=0))
-    np.testing.assert_allclose(Trimmed(0.0)(stack), stack.astype(np.float64).mean(axis=0))
-    assert Trimmed(0.4)(stack[:1]).shape == (3, 5), "of one update one is left"
+    np.testing.assert_allclose(TrimmedMean(0.1)(stack), trim_mean(stack.astype(np.float64), 0.1, axis=0))
+    np.testing.assert_allclose(TrimmedMean(0.0)(stack), stack.astype(np.float64).mean(axis=0))
+    assert TrimmedMean(0.4)(stack[:1]).shape == (3, 5), "of one update one is left"
 
 
 @pytest.mark.parametrize("share", [-0.1, 0.5, 1.0])
 def test_trimmed_mean_that_would_leave_no_update_is_refused(share: float) -> None:
     with pytest.raises(ValueError, match="share"):
-        Trimmed(share)
+        TrimmedMean(share)
 
 
 @pytest.mark.parametrize(
     ("centre", "least", "most"),
-    [(Median(), 0.42, 0.65), (Trimmed(0.1), 0.55, 0.8)],
+    [(Median(), 0.42, 0.65), (TrimmedMean(0.1), 0.55, 0.8)],
     ids=["median", "trimmed"],
 )
 def test_robust_means_have_less_variance_under_laplace_noise(centre: Centre, least: float, most: float) -> None:
@@ -54,11 +54,11 @@ def test_robust_means_have_less_variance_under_laplace_noise(centre: Centre, lea
     assert least < ratio < most
 
 
-@pytest.mark.parametrize(("centre", "most"), [(Median(), 0.2), (Trimmed(0.1), 0.45)], ids=["median", "trimmed"])
+@pytest.mark.parametrize(("centre", "most"), [(Median(), 0.2), (TrimmedMean(0.1), 0.45)], ids=["median", "trimmed"])
 def test_ten_percent_malicious_updates_move_the_mean_far_but_robust_means_little(centre: Centre, most: float) -> None:
     rng = np.random.default_rng(2)
     stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
-    stack[:LIARS] = LARGEST
+    stack[:MALICIOUS] = LARGEST
     moved = float(centre(stack).mean()) / SCALE
 
     assert float(stack.mean(axis=0).mean()) / SCALE == pytest.approx(6.0, abs=0.1)
@@ -68,8 +68,8 @@ def test_ten_percent_malicious_updates_move_the_mean_far_but_robust_means_little
 def test_false_updates_no_larger_than_the_noise_move_robust_and_plain_means_alike() -> None:
     rng = np.random.default_rng(3)
     stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
-    stack[:LIARS] += np.float32(SCALE)
-    for centre in (Median(), Trimmed(0.1)):
+    stack[:MALICIOUS] += np.float32(SCALE)
+    for centre in (Median(), TrimmedMean(0.1)):
         assert float(centre(stack).mean()) / SCALE == pytest.approx(0.1, abs=0.05)
     assert float(stack.mean()) / SCALE == pytest.approx(0.1, abs=0.02)
 
@@ -77,11 +77,11 @@ def test_false_updates_no_larger_than_the_noise_move_robust_and_plain_means_alik
 def test_robust_means_drop_minority_interests_when_noise_is_small() -> None:
     """The price: 6 of 60 readers have a gradient of 1 in a coordinate, whose mean is 0.1."""
     stack = np.random.default_rng(4).laplace(scale=0.01, size=(COHORT, COORDINATES)).astype(np.float32)
-    stack[:LIARS] += 1
+    stack[:MALICIOUS] += 1
 
     assert float(stack.mean(axis=0).mean()) == pytest.approx(0.1, abs=0.001)
     assert abs(float(Median()(stack).mean())) < 0.01
-    assert abs(float(Trimmed(0.1)(stack).mean())) < 0.01
+    assert abs(float(TrimmedMean(0.1)(stack).mean())) < 0.01
 
 
 def test_empty_stack_has_no_mean_and_sums_are_the_mean_times_the_count() -> None:

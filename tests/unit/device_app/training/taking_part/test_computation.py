@@ -12,7 +12,7 @@ from backend.db.tables import RoundRow
 from device_app.store.preferences import PrivateParameters
 from device_app.sync.installed_release import Release, current_release
 from device_app.training.computation import ENOUGH_CLICKS, Computation, ComputationFactory
-from device_app.training.samples import NobodysReading, StoredSamples
+from device_app.training.samples import EmptyHistory, StoredSamples
 from device_app.training.tasks import TASKS
 from device_app.training.tasks.task import LocalTask, TaskInputs
 from protocol.releases import BlobRef
@@ -63,7 +63,7 @@ def test_update_has_the_shapes_announced_for_an_empty_reader(
 
     assert {name: each.shape for name, each in update.shared.tensors.items()} == dict(said)
     assert said == manifest_of(backend).shapes
-    assert [type(given.reading) for given in made] == [NobodysReading, StoredSamples]
+    assert [type(given.reading) for given in made] == [EmptyHistory, StoredSamples]
     assert drawn == ["round-1"]
     assert update.samples > 0
 

@@ -38,7 +38,7 @@ PREFLIGHT = {
 HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
-class PublicFace:
+class PublicPort:
     """ASGI middleware: separates the operator's port from the public one, and serves only the public name.
 
     With a console port, the public port serves none of the operator's addresses, and the console's port nothing else.

@@ -23,7 +23,7 @@ from device_app.feed.exclusions import allowed
 from device_app.feed.preference_reader import UserPreferences
 from device_app.fleet.fleet import Member
 from device_app.fleet.simulated_interests import SimulatedInterests
-from protocol.fleet_figures import TasteCurve, TastePoint
+from protocol.fleet_figures import InterestCurve, InterestPoint
 from protocol.news import NewsCard
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ INTERVAL = 1.96
 
 
 @dataclass(frozen=True)
-class StandingReader:
+class FrozenReader:
     """One reader's state when first measured.
 
     Args:
@@ -58,7 +58,7 @@ class StandingReader:
     at: datetime
 
     @classmethod
-    def of(cls, device: Device, interests: SimulatedInterests) -> StandingReader | None:
+    def of(cls, device: Device, interests: SimulatedInterests) -> FrozenReader | None:
         """Return the reader's current state; None without clicks or with too few other articles.
 
         Raises NoRelease or ReleaseRefused.
@@ -101,7 +101,7 @@ class StandingReader:
 
 
 @dataclass
-class KnownTastes:
+class InterestMatch:
     """Measures a fleet's readers once per release. Use from one thread.
 
     Args:
@@ -110,7 +110,7 @@ class KnownTastes:
 
     clock: Callable[[], datetime]
     since: datetime | None = None
-    _standing: dict[str, StandingReader] = field(default_factory=dict)
+    _standing: dict[str, FrozenReader] = field(default_factory=dict)
     _marks: dict[str, dict[str, Mapping[str, float]]] = field(default_factory=dict)
     """By release in order, then by reader."""
     _tries: Counter[str] = field(default_factory=Counter)
@@ -142,14 +142,14 @@ class KnownTastes:
         marks = {member.device.settings.profile: self._of(member) for member in members}
         return {reader: each for reader, each in marks.items() if each is not None}
 
-    def curves(self) -> tuple[TasteCurve, ...]:
+    def curves(self) -> tuple[InterestCurve, ...]:
         """Return one curve per measure; empty before the first release was measured."""
         if not self._marks:
             return ()
         first = next(iter(self._marks.values()))
         news = float(np.mean([len(self._standing[reader].news) for reader in first]))
         return tuple(
-            TasteCurve(
+            InterestCurve(
                 measure=measure,
                 news=news,
                 points=tuple(
@@ -164,7 +164,7 @@ class KnownTastes:
         reader, begun = member.device.settings.profile, bool(self._marks)
         try:
             if not begun and member.interests is not None:
-                standing = StandingReader.of(member.device, member.interests)
+                standing = FrozenReader.of(member.device, member.interests)
                 if standing is not None:
                     self._standing[reader] = standing
             asked = self._standing.get(reader)
@@ -175,7 +175,7 @@ class KnownTastes:
             return None  # it has no usable release: it is measured under the next
 
 
-def point(release: str, pairs: Sequence[tuple[float, float]]) -> TastePoint:
+def point(release: str, pairs: Sequence[tuple[float, float]]) -> InterestPoint:
     """Return one release's point of a curve: mean value, and mean gain with its interval.
 
     pairs: one measure of each reader under this release and under the first; at least two.
@@ -184,7 +184,7 @@ def point(release: str, pairs: Sequence[tuple[float, float]]) -> TastePoint:
     gains = values[:, 0] - values[:, 1]
     within = INTERVAL * float(gains.std(ddof=1)) / len(gains) ** 0.5
     gain = float(gains.mean())
-    return TastePoint(
+    return InterestPoint(
         release=release,
         readers=len(gains),
         value=float(values[:, 0].mean()),

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 import ownfeed
 from backend.errors import BackendSettingsRefused
 from backend.server.http_server import check_port, ports
-from backend.server.public_face import PublicFace, require_public
+from backend.server.public_port import PublicPort, require_public
 from backend.settings import BackendSettings
 
 ORIGIN, CONSOLE_PORT = "https://news.example.org", 8500
@@ -24,7 +24,7 @@ READERS = ("/reader/", "/v1/recall", "/v1/releases/current", "/consoles", "/metr
 
 def client(at: str, **face: Any) -> TestClient:
     app = FastAPI()
-    app.add_middleware(PublicFace, **({"origin": None, "console_port": None} | face))
+    app.add_middleware(PublicPort, **({"origin": None, "console_port": None} | face))
 
     @app.get("/{path:path}")
     def answer(path: str) -> PlainTextResponse:

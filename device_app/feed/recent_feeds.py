@@ -17,7 +17,7 @@ from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, Reason
 from device_app.store.byte_log import TimingStore
 from device_app.store.database import Database
-from device_app.store.feeds import FeedStore, KeptFeed
+from device_app.store.feeds import FeedStore, StoredFeed
 from device_app.store.impressions import ImpressionStore
 from device_app.store.news import NewsStore
 from protocol.server_timing import Stopwatch
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 NOTICES = TextCatalogue("device_app.feed", "notices.toml")
 
 
-class KeptFeeds:
+class RecentFeeds:
     """Stores the last hundred feeds of this device."""
 
     def __init__(
@@ -59,11 +59,11 @@ class KeptFeeds:
             self._store.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
             ids = [card.id for card in shown.cards]
             self._impressions.serve(feed.feed_id, ids, feed.made_at, popularity.tolist())
-            self._feeds.save(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
+            self._feeds.save(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
         self._timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
         whole = replace(feed, device_ms=dict(watch.stages_ms))
         # The time that storing took is known only now; save it too, so that the page is the same after a restart.
-        self._feeds.rewrite(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(whole).decode()))
+        self._feeds.rewrite(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(whole).decode()))
         return whole
 
     def grow(self, feed: Feed, added: Candidates, popularity: NDArray[np.float64], at: datetime) -> Feed:
@@ -78,7 +78,7 @@ class KeptFeeds:
             ids = [card.id for card in added.cards]
             first = len(feed.items) - len(ids)
             self._impressions.serve(feed.feed_id, ids, at, popularity.tolist(), first=first)
-            self._feeds.rewrite(KeptFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
+            self._feeds.rewrite(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
         return feed
 
     def last(self) -> Feed | None:
@@ -126,7 +126,7 @@ def _without(reason: Reason, gone: set[str]) -> Reason:
     return Reason("editors", NOTICES("deleted")) if any(card.id in gone for card in reason.clicks) else reason
 
 
-def _read(kept: KeptFeed | None) -> Feed | None:
+def _read(kept: StoredFeed | None) -> Feed | None:
     """Return the feed, or None if none is stored or it is unreadable.
 
     For an unreadable feed a new one is made, which is better than a page that fails at every visit.

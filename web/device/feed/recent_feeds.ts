@@ -3,7 +3,7 @@
 import { BackendUnreachable, type DeviceError } from "../errors";
 import { type Clock, momentOf, msOf } from "../protocol/moments";
 import type { Database } from "../store/database";
-import type { FeedStore, KeptFeed } from "../store/feeds";
+import type { FeedStore, StoredFeed } from "../store/feeds";
 import type { ImpressionStore } from "../store/impressions";
 import type { NewsStore } from "../store/news";
 import type { TimingStore } from "../store/byte_log";
@@ -65,7 +65,7 @@ export interface FeedStores {
 }
 
 /** The last hundred feeds of this device. */
-export class KeptFeeds {
+export class RecentFeeds {
   constructor(
     private readonly stores: FeedStores,
     private readonly clock: Clock,
@@ -152,7 +152,7 @@ function emptyFeed(now: number, notice: string): Feed {
   return { ...none, feed_id: "", made_at: momentOf(now), release: null, mode: "offline", notice };
 }
 
-function keptOf(feed: Feed): KeptFeed {
+function keptOf(feed: Feed): StoredFeed {
   return { feedId: feed.feed_id, madeAt: msOf(feed.made_at), content: feedForm.write(feed) };
 }
 
@@ -163,7 +163,7 @@ function without(item: FeedItem, gone: ReadonlySet<string>): FeedItem {
 }
 
 /** The feed; null if none is kept or it can't be read, in which case another is made. */
-function read(kept: KeptFeed | null): Feed | null {
+function read(kept: StoredFeed | null): Feed | null {
   try {
     return kept && readMessage(feedForm, kept.content);
   } catch (broken) {

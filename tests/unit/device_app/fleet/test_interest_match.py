@@ -18,7 +18,7 @@ from device_app.composition import build_device
 from device_app.device import Device
 from device_app.fleet import participation
 from device_app.fleet.fleet import Fleet, catch_up, warm_up
-from device_app.fleet.known_tastes import KnownTastes, expected_auc, ndcg, point
+from device_app.fleet.interest_match import InterestMatch, expected_auc, ndcg, point
 from device_app.fleet.participation import FleetParticipation
 from device_app.fleet.run import FleetFigureWriter
 from device_app.settings import DeviceSettings
@@ -85,7 +85,7 @@ def fleet(tmp_path: Path, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch)
 def test_curve_drops_for_a_reversed_ranking_and_recovers_after_the_roll_back(
     fleet: Fleet, backend: FakeBackend, tmp_path: Path
 ) -> None:
-    few = KnownTastes(lambda: NOW)
+    few = InterestMatch(lambda: NOW)
     assert not few.ask(fleet.members[:7]), "of seven readers no interval could be told"
     assert few.curves() == ()
     path = tmp_path / "figures.json"

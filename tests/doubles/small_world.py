@@ -291,6 +291,10 @@ class SmallWorld:
         finally:
             self.services.close()
 
+    def leave_steps_to_the_test(self) -> None:
+        """Make the next backend's own clocks stand, so that rounds and catalogue advance only by the test's steps."""
+        self.settings = self.settings.model_copy(update={"round_tick_sec": 60.0, "pool_poll_sec": 3_600.0})
+
     @property
     def token(self) -> str:
         """The operator's token."""
@@ -358,8 +362,8 @@ def small_world(first: Path, folder: Path) -> Iterator[SmallWorld]:
     settings = BackendSettings(
         data_dir=folder / "backend",
         graphs_dir=shared_graphs().folder,
-        round_tick_sec=0.05,
-        pool_poll_sec=0.2,
+        round_tick_sec=0.2,
+        pool_poll_sec=0.5,
         shared_answers_sec=0,
         gate=False,
         unbounded_addresses=("127.0.0.0/8",),

@@ -60,6 +60,7 @@ FLOAT32 = 2e-8
 @pytest.fixture(scope="module")
 def learning_world(idle_world: SmallWorld) -> Iterator[SmallWorld]:
     """The small world with an encoder that trains, NRMS in its release, and six readers who have read."""
+    idle_world.leave_steps_to_the_test()
     with idle_world.backend() as world:
         assert world.services is not None
         titles = [row.title for row in world.services.pool.live(world.services.updater._clock())]
@@ -137,7 +138,7 @@ def run(world: SmallWorld, devices: list[Device]) -> tuple[RoundStatus, RoundSta
 
 @pytest.mark.long_form
 @pytest.mark.usefixtures("stepped_here")
-@pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), *by_length([], long=[(64, 24)]), (64, 40)])
+@pytest.mark.parametrize(("bits", "fraction_bits"), [*by_length([], long=[(32, 10), (64, 24)]), (64, 40)])
 def test_live_round_computes_the_pooled_gradient_within_half_a_rounding_step(
     learning_world: SmallWorld,
     devices: list[Device],
@@ -190,9 +191,15 @@ def test_live_round_computes_the_pooled_gradient_within_half_a_rounding_step(
     assert fraction_bits < 20 or np.abs(of_news["head.weight"]).max() > 2 * slack, "another gradient would show"
 
 
+@pytest.mark.long_form
 def test_round_updates_article_vectors_in_the_pool_and_on_the_devices(
-    learning_world: SmallWorld, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+    learning_world: SmallWorld,
+    devices: list[Device],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    """The short form steps the news model in this process, the long form in one of its own, as a server does."""
+    by_length(request.getfixturevalue, long=str)("stepped_here")
     world = learning_world
     assert world.services is not None
     set_up(world, monkeypatch, owners_minimum=2, fraction_bits=16)

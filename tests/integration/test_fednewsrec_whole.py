@@ -72,6 +72,7 @@ BAR = 1e-5
 @pytest.fixture(scope="module")
 def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
     """The small world with an encoder, NRMS in its release, a word model, and readers who have read."""
+    idle_world.leave_steps_to_the_test()
     with idle_world.backend() as world:
         assert world.services is not None
         live = world.services.pool.live(world.services.updater._clock())

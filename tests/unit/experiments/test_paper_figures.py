@@ -1,4 +1,4 @@
-"""Figures of FINDING, FL-MV-DSSM and FedNewsRec. Oracles: formulas written here, parts of the models, whole runs."""
+"""Figures of the papers' studies. Oracles: formulas written here, parts of the models, whole runs."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from experiments.papers.fl_mv_dssm.training import MovieLensSettings, run_traini
 from experiments.records import writer
 from models.builders.user import fednewsrec
 from ownfeed import app
+from tests.doubles.long_form import by_length
 
 SMALL = Choices(rounds=2, cohort=5)
 
@@ -143,13 +144,20 @@ def test_last_round_of_the_curve_is_the_tables_figure_and_curves_resume(shared_d
 @pytest.mark.parametrize(
     ("command", "title"),
     [
-        (["finding", "--figures"], "Readers who change their group (Figure 6)"),
         (["fl-mv-dssm", "--figures"], "Recall at 10 by round (Figure 2)"),
-        (["fednewsrec"], "Long and short term (Figure 7)"),
-        (["efficient-fedrec"], "Number of users (Figure 5)"),
+        *by_length(
+            [],
+            long=[
+                (["finding", "--figures"], "Readers who change their group (Figure 6)"),
+                (["fednewsrec"], "Long and short term (Figure 7)"),
+                (["efficient-fedrec"], "Number of users (Figure 5)"),
+                (["uni-fedrec"], "without basic interests (Figure 4)"),
+            ],
+        ),
     ],
 )
 def test_smoke_run_ends_with_the_papers_figures(shared_data: Path, command: list[str], title: str) -> None:
+    """The short form runs the fastest command. What the others compute is checked above and by each study's tests."""
     ended = CliRunner().invoke(app, ["evaluate", *command, "--smoke", "--data", str(shared_data), "--json"])
     assert ended.exit_code == 0, ended.output
     assert title in ended.output

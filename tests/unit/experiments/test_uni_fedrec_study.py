@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from experiments.commands.evaluate import evaluate_app
 from experiments.papers.uni_fedrec.study import (
     DEPTHS,
     MEAN,
@@ -137,10 +135,3 @@ def test_study_tables_have_every_variant_and_resume_from_rows() -> None:
     assert found.rows[0][1] == "15.0 +- 7.1"
     assert revealed.rows[0][1] == "50.0 +- 0.0"
     assert losses.rows[0][1:] == ("2.000 +- 0.000", "1.750 +- 0.000", "1.500 +- 0.000", "1.017 +- 0.000")
-
-
-@pytest.mark.long_form
-def test_smoke_run_ends_with_the_papers_tables(shared_data: Path) -> None:
-    ended = CliRunner().invoke(evaluate_app, ["uni-fedrec", "--smoke", "--data", str(shared_data), "--json"])
-    assert ended.exit_code == 0, ended.output
-    assert "without basic interests (Figure 4)" in ended.output

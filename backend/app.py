@@ -21,7 +21,7 @@ from backend.federation.rounds.coordinator import Coordinator
 from backend.server.log import server_log
 from backend.server.problems import install_problems
 from backend.server.public_port import PublicPort
-from backend.server.request_limits import Admission, BodyTimes, RateLimits, RequestLimits
+from backend.server.request_limits import Admission, BodyTimes, RateLimits, ReadAdmission, RequestLimits
 from backend.server.shared_answers import SharedAnswers
 from backend.settings import BackendSettings, load_settings
 from backend.setup.backfill import missing_parts
@@ -85,6 +85,12 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     # The last one added is the first to see a request.
     app.add_middleware(
+        ReadAdmission,
+        admission=Admission(
+            running=parts.settings.worker_threads, waiting=parts.settings.requests_waiting, wait_sec=READ_WAIT_SEC
+        ),
+    )
+    app.add_middleware(
         SharedAnswers,
         keep_sec=parts.settings.shared_answers_sec,
         on_request={"/v1/rounds/current": parts.coordinator.polls.note},
@@ -98,9 +104,6 @@ def create_app(settings: BackendSettings | None = None, services: Services | Non
     app.add_middleware(
         RequestLimits,
         recall=parts.recall_admission,
-        reads=Admission(
-            running=parts.settings.worker_threads, waiting=parts.settings.requests_waiting, wait_sec=READ_WAIT_SEC
-        ),
         times=BodyTimes(parts.settings.body_wait_sec, parts.settings.body_bytes_per_sec, parts.settings.body_limit_sec),
         source_of=None if parts.coordinator.addresses is None else parts.coordinator.addresses.source,
         rates=RateLimits(

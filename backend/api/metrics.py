@@ -63,14 +63,20 @@ class BackendMetrics:
             buckets=STAGE_SEC,
             registry=self.registry,
         )
+        self._of_kind: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        """By method, route and status; finding them by their labels takes longer than counting."""
         services.latency.listen(self._note_stages)
         self.registry.register(StateCollector(services))
 
     def note_request(self, method: str, route: str | None, status: int, seconds: float) -> None:
         """Count one answer; route: its template, so that no single reader's address becomes a label."""
-        where = route or NO_ROUTE
-        self._requests.labels(method if method in METHODS else "other", where, str(status)).inc()
-        self._seconds.labels(where).observe(seconds)
+        kind = (method if method in METHODS else "other", route or NO_ROUTE, status)
+        found = self._of_kind.get(kind)
+        if found is None:
+            counter = self._requests.labels(kind[0], kind[1], str(status))
+            found = self._of_kind[kind] = counter, self._seconds.labels(kind[1])
+        found[0].inc()
+        found[1].observe(seconds)
 
     def _note_stages(self, kind: str, stages_ms: Mapping[str, float]) -> None:
         for stage, duration_ms in stages_ms.items():

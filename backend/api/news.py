@@ -40,7 +40,7 @@ def router(services: Services) -> APIRouter:
         started = time.perf_counter()
         name, answer = await run_in_threadpool(services.service.default_list, limit, since)
         headers = {"ETag": f'"{name}"', "Cache-Control": FOR_ALL, "Vary": "Accept-Encoding"}
-        if takes_gzip(request.headers):
+        if takes_gzip(request.headers.get("accept-encoding")):
             answer = await run_in_threadpool(compressed, answer)
             headers["Content-Encoding"] = "gzip"
         services.latency.record("front", {}, (time.perf_counter() - started) * 1_000)
@@ -59,7 +59,9 @@ def router(services: Services) -> APIRouter:
         wanted = parse(BodiesRequest, await request.body())
         started = time.perf_counter()
         async with services.bodies_admission.place(source):
-            answer, headers = await run_in_threadpool(_bodies, services, wanted, takes_gzip(request.headers))
+            answer, headers = await run_in_threadpool(
+                _bodies, services, wanted, takes_gzip(request.headers.get("accept-encoding"))
+            )
         services.latency.record("bodies", {}, (time.perf_counter() - started) * 1_000)
         return Response(answer, media_type=JSON, headers={**headers, "Cache-Control": "no-store"})
 

@@ -42,7 +42,7 @@ def router(services: Services) -> APIRouter:
             started, watch = time.perf_counter(), Stopwatch()
             with watch.stage("decode"):
                 wanted = parse(RecallRequest, body)
-            compressed = isinstance(wanted.report, CodeReport) and takes_gzip(request.headers)
+            compressed = isinstance(wanted.report, CodeReport) and takes_gzip(request.headers.get("accept-encoding"))
             with watch.stage("aggregate"):
                 answer = services.service.kept(wanted, compressed=compressed)
             if answer is not None:

@@ -88,7 +88,7 @@ def router(folder: Path, history: BuildHistory | None = None, *, api: str | None
         if not found.file.gzip:
             return FileResponse(found.path, media_type=kind, headers=headers)
         headers["vary"] = "accept-encoding"
-        if takes_gzip(request.headers):
+        if takes_gzip(request.headers.get("accept-encoding")):
             headers["content-encoding"] = "gzip"
             return FileResponse(found.path, media_type=kind, headers=headers)
         return Response(as_seen(found.path, found.file), media_type=kind, headers=headers)

@@ -19,6 +19,7 @@ from protocol.ids import PROTOCOL_HEADER
 
 OPERATORS = ("/console", "/v1/admin", "/metrics")
 """Prefixes of the operator's addresses."""
+BELOW_OPERATORS = tuple(f"{each}/" for each in OPERATORS)
 HEALTH = "/v1/health"
 TOKEN_CHARS = 32
 PROXIES_BITS = 8
@@ -64,13 +65,14 @@ class PublicPort:
             return
         server = scope.get("server")
         is_console = self._console_port is not None and server is not None and server[1] == self._console_port
-        operators = any(scope["path"] == each or scope["path"].startswith(f"{each}/") for each in OPERATORS)
+        path = scope["path"]
+        operators = path in OPERATORS or path.startswith(BELOW_OPERATORS)
         hosts = [value.lower() for name, value in scope["headers"] if name == b"host"]
         at_readers = self._reader_host is not None and hosts == [self._reader_host]
         elsewhere = self._host is not None and not is_console and hosts != [self._host] and not at_readers
-        readers = scope["path"].startswith(READER) or scope["path"] == READER.removesuffix("/")
+        readers = path.startswith(READER) or path == READER.removesuffix("/")
         if self._reader_origin is not None and not is_console and not elsewhere and readers is not at_readers:
-            if scope["path"] in (READER, READER.removesuffix("/")):
+            if path in (READER, READER.removesuffix("/")):
                 await RedirectResponse(self._reader_origin + READER, status_code=308)(scope, receive, send)
                 return
             elsewhere = True
@@ -79,8 +81,11 @@ class PublicPort:
             await problem_response(NotFound())(scope, receive, send)
             return
 
+        if self._host is None or is_console:
+            await self._app(scope, receive, send)
+            return
         shared: list[tuple[bytes, bytes]] = []
-        if self._reader_origin is not None and scope["path"].startswith(API) and not operators:
+        if self._reader_origin is not None and path.startswith(API) and not operators:
             allowed = {"access-control-allow-origin": self._reader_origin}
             if scope["method"] == "OPTIONS":
                 await Response(status_code=204, headers=allowed | PREFLIGHT)(scope, receive, send)
@@ -88,7 +93,7 @@ class PublicPort:
             shared = [(name.encode(), value.encode()) for name, value in (allowed | ANSWERS_FOR_READERS).items()]
 
         async def send_safely(message: Message) -> None:
-            if message["type"] == "http.response.start" and self._host is not None and not is_console:
+            if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", ()), HSTS, *shared]}
             await send(message)
 

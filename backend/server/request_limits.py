@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -200,6 +200,7 @@ class Admission:
 
 
 RECALL, HEALTH, READER = "/v1/recall", "/v1/health", "/reader/"
+READS = frozenset({"GET", "HEAD"})
 OTHER_LIMIT_BYTES = 128 * 1024
 SHARES_LIMIT_BYTES = 8 * 1024 * 1024
 OPML_REQUEST_LIMIT_BYTES = OPML_LIMIT_BYTES * 4 // 3 + OTHER_LIMIT_BYTES
@@ -236,6 +237,8 @@ _log = logging.getLogger("backend.requests")
 
 def body_limit_bytes(method: str, path: str) -> int:
     """The maximum size of a body on this route."""
+    if method in READS:
+        return OTHER_LIMIT_BYTES
     for route, limit in BODY_LIMITS_BYTES:
         if route.fullmatch(f"{method} {path}"):
             return limit
@@ -292,7 +295,6 @@ class RequestLimits:
         app: ASGIApp,
         *,
         recall: Admission | None = None,
-        reads: Admission | None = None,
         times: BodyTimes | None = None,
         source_of: SourceOf | None = None,
         rates: RateLimits | None = None,
@@ -300,13 +302,13 @@ class RequestLimits:
     ) -> None:
         """Configure the limits.
 
-        recall: admission whose full line refuses a report before its body is read. reads: admission in which every
-        request without a body holds a place until its answer begins. times: limits for bodies. source_of: returns the
-        sources among which both lines are shared; without it every request is its own source. rates: limits of requests
-        per minute and source. note: called for each answer.
+        recall: admission whose full line refuses a report before its body is read. times: limits for bodies. source_of:
+        returns the sources among which lines are shared; without it every request is its own source. rates: limits of
+        requests per minute and source. note: called for each answer.
         """
         self._note, self._source_of, self._rates = note, source_of, rates
-        self._app, self._recall, self._reads, self._times = app, recall, reads, times or BodyTimes()
+        self._app, self._recall, self._times = app, recall, times or BodyTimes()
+        self._refused = 0
         self._refusals_logged_at = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -316,7 +318,6 @@ class RequestLimits:
             return
         started = time.perf_counter()
         exchange = _Exchange(limit=body_limit_bytes(scope["method"], scope["path"]))
-        place: Admission | None = None
 
         async def counted_receive() -> Message:
             if exchange.whole:
@@ -342,13 +343,9 @@ class RequestLimits:
             await noted_send(message)
 
         async def noted_send(message: Message) -> None:
-            nonlocal place
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
                 message = {**message, "headers": _with_safe(message.get("headers", ()))}
-                if place is not None:
-                    place.leave()  # a client that reads slowly holds no place
-                    place = None
             else:
                 exchange.sent += len(message.get("body", b""))
             await send(message)
@@ -364,9 +361,6 @@ class RequestLimits:
                     self._rates.check(source, scope["path"])
                 if scope["path"] == RECALL and self._recall is not None:
                     self._recall.check(source)
-                elif self._reads is not None and scope["method"] in ("GET", "HEAD") and scope["path"] != HEALTH:
-                    await self._reads.enter(source)
-                    place = self._reads
                 await self._app(scope, counted_receive, watched_send)
         except (_Overflow, ClientDisconnect):
             pass
@@ -381,9 +375,6 @@ class RequestLimits:
             if exchange.status:
                 raise  # half of the answer is sent: the server must break the connection
             await unexpected(error)(scope, receive, noted_send)
-        finally:
-            if place is not None:
-                place.leave()
         if (exchange.overflowed or exchange.too_slow) and not exchange.status:
             broken = BodyTooLarge(exchange.limit) if exchange.overflowed else BodyTooSlow(str(self._times))
             refusal = problem_response(broken, headers={"Connection": "close"})
@@ -412,11 +403,44 @@ class RequestLimits:
 
     def _note_refusals(self) -> None:
         """Log one line per second, however many are refused: the log must not cost what refusing saves."""
+        self._refused += 1
         now = time.monotonic()
         if now - self._refusals_logged_at >= 1:
             self._refusals_logged_at = now
-            refused = [admission.refused if admission else 0 for admission in (self._recall, self._reads)]
-            _log.warning("over capacity: %d recall and %d other requests refused so far", *refused)
+            recalls = self._recall.refused if self._recall else 0
+            _log.warning("over capacity: %d of the requests refused so far, %d for recall", self._refused, recalls)
+
+
+class ReadAdmission:
+    """ASGI middleware: a request without a body holds a place until its answer begins.
+
+    Install it behind `SharedAnswers`, whose answers from memory need no place, and `RequestLimits`, which answers
+    OverCapacity. A client that reads slowly holds no place.
+    """
+
+    def __init__(self, app: ASGIApp, *, admission: Admission) -> None:
+        self._app, self._admission = app, admission
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection. Raises OverCapacity."""
+        if scope["type"] != "http" or scope["method"] not in READS or scope["path"] == HEALTH:
+            await self._app(scope, receive, send)
+            return
+        await self._admission.enter(scope[SOURCE])
+        holds = True
+
+        async def leaving_send(message: Message) -> None:
+            nonlocal holds
+            if holds:
+                holds = False
+                self._admission.leave()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, leaving_send)
+        finally:
+            if holds:
+                self._admission.leave()
 
 
 def _with_safe(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -426,9 +450,11 @@ def _with_safe(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, byte
     return [*own, SPOKEN, *(each for each in SAFE_HEADERS if each[0] not in said)]
 
 
-def takes_gzip(headers: Mapping[str, str]) -> bool:
-    """Whether the client accepts gzip."""
-    offers = (part.strip().lower() for part in headers.get("accept-encoding", "").split(","))
+def takes_gzip(accept_encoding: str | None) -> bool:
+    """Whether a client that sends this header accepts gzip."""
+    if accept_encoding is None:
+        return False
+    offers = (part.strip().lower() for part in accept_encoding.split(","))
     return any(offer.split(";")[0] == "gzip" and not offer.replace(" ", "").endswith(";q=0") for offer in offers)
 
 

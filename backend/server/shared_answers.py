@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -45,12 +45,17 @@ class CachedAnswer:
     route: object
     fresh_until: float
     weight_bytes: int
+    etag: str | None
+    headers_of_304: list[tuple[bytes, bytes]]
 
     async def send(self, known: str, send: Send) -> None:
         """Send the answer, or 304 if its ETag is in `known`, the request's If-None-Match."""
-        conditional = _Conditional(known, send)
-        await conditional({"type": "http.response.start", "status": self.status, "headers": self.headers})
-        await conditional({"type": "http.response.body", "body": self.body})
+        if self.etag is not None and (known == self.etag or self.etag in _etags(known)):
+            await send({"type": "http.response.start", "status": 304, "headers": self.headers_of_304})
+            await send({"type": "http.response.body"})
+            return
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body})
 
 
 class SharedAnswers:
@@ -82,12 +87,12 @@ class SharedAnswers:
             return
         if note := self._on_request.get(scope["path"]):
             note(scope.get(SOURCE))
-        headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in READ}
-        known = headers.get("if-none-match", "")
-        if not self._keep_sec or "range" in headers:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"] if name in READ}
+        known = headers.get(b"if-none-match", "")
+        if not self._keep_sec or b"range" in headers:
             await self._app(scope, receive, _Conditional(known, send))
             return
-        key = (scope["path"], scope["query_string"], takes_gzip(headers))
+        key = (scope["path"], scope["query_string"], takes_gzip(headers.get(b"accept-encoding")))
         kept = self._kept.get(key)
         if kept is None or self._clock() >= kept.fresh_until:
             if (others := self._under_way.get(key)) is None:
@@ -136,6 +141,8 @@ class SharedAnswers:
                 route=scope.get("route"),
                 fresh_until=asked_at + self._keep_sec,
                 weight_bytes=len(body) + len(scope["query_string"]) + ENTRY_BYTES,
+                etag=_etag_of(start["headers"]),
+                headers_of_304=_headers_of_304(start["headers"]),
             )
             self._keep(key, kept)
             self._finish(key, answer, kept)
@@ -168,19 +175,27 @@ class _Conditional:
     """Sends an app's answer, or 304 if its ETag is in `known`, the request's If-None-Match (RFC 9110, 13.1.2)."""
 
     def __init__(self, known: str, send: Send) -> None:
-        self._known = {each.strip().removeprefix("W/") for each in known.split(",")} - {""}
-        self._send = send
-        self._drops = False
+        self._known, self._send, self._drops = _etags(known), send, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._drops = any(
-                name == b"etag" and value.decode("latin-1") in self._known for name, value in message["headers"]
-            )
+            self._drops = _etag_of(message["headers"]) in self._known
             if self._drops:
-                kept = [each for each in message["headers"] if each[0] in NOT_MODIFIED]
-                await self._send({"type": "http.response.start", "status": 304, "headers": kept})
+                headers = _headers_of_304(message["headers"])
+                await self._send({"type": "http.response.start", "status": 304, "headers": headers})
                 await self._send({"type": "http.response.body"})
                 return
         if not self._drops:
             await self._send(message)
+
+
+def _etags(known: str) -> set[str]:
+    return {each.strip().removeprefix("W/") for each in known.split(",") if each}
+
+
+def _etag_of(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    return next((value.decode("latin-1") for name, value in headers if name == b"etag"), None)
+
+
+def _headers_of_304(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    return [each for each in headers if each[0] in NOT_MODIFIED]

@@ -21,8 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from hashlib import sha256
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 
 from sqlalchemy import Engine, delete, func, or_, select
@@ -193,6 +192,7 @@ UNKNOWN = "unknown"
 """The source of connections without an address, such as those of a Unix socket."""
 
 Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ class ClientAddresses:
             is_read, address = before is not None, before or address
         if is_read and address is not None and _within(address, self._unbounded):
             return None
-        return hmac.new(self.key, _bounded_part(address).encode("ascii"), sha256).hexdigest()[:SOURCE_CHARS]
+        return hmac.digest(self.key, _bounded_part(address).encode("ascii"), "sha256").hex()[:SOURCE_CHARS]
 
     def seconds_to_wait(self, source: str | None) -> float:
         """Return 0 and count the check-in if it is within the limit, else how long to wait.
@@ -255,19 +255,20 @@ class ClientAddresses:
         return self._check_ins.seconds_to_wait(source)
 
 
-def networks(name: str, written: Sequence[str]) -> tuple[str, ...]:
-    """Return the networks after validating them.
+def networks(name: str, written: Sequence[str]) -> tuple[Network, ...]:
+    """Return the networks that these texts describe.
 
     Raises BackendSettingsRefused naming the setting.
     """
+    found = []
     for one in written:
         try:
-            ip_network(one)
+            found.append(ip_network(one))
         except ValueError as broken:
             raise BackendSettingsRefused(
                 f"{name}: {one!r} is not a network ({broken}).", field=name, limit="such as 10.0.0.0/8 or fd00::/8"
             ) from broken
-    return tuple(written)
+    return tuple(found)
 
 
 def load_or_create_address_key(path: Path) -> bytes:
@@ -305,8 +306,8 @@ def _parsed(written: str | None) -> Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-def _within(address: Address, those: Sequence[str]) -> bool:
-    return any(address in ip_network(one) for one in those)
+def _within(address: Address, those: Sequence[Network]) -> bool:
+    return any(address in one for one in those)
 
 
 def _bounded_part(address: Address | None) -> str:

@@ -14,10 +14,11 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request, Response
 
+from backend.server.request_limits import Admission, ReadAdmission, RequestLimits
 from backend.server.shared_answers import ANSWER_LIMIT_BYTES, SharedAnswers
 from tests.doubles.own_loop import run_on_its_own_loop
 
-KEEP_SEC = 0.5
+KEEP_SEC, WAIT_SEC = 0.5, 30.0
 CURRENT, FRONT, ROUNDS, BLOB = "/v1/releases/current", "/v1/news/front", "/v1/rounds/current", "/v1/blobs/large"
 
 
@@ -56,8 +57,12 @@ class CountedApp:
             self.asked["broken"] += 1
             return Response("no", status_code=404)
 
-        shared = SharedAnswers(app, keep_sec=keep_sec, on_request={ROUNDS: self.polls.append}, clock=lambda: self.now)
-        self.client = httpx.AsyncClient(transport=httpx.ASGITransport(shared), base_url="http://server")
+        admitted = ReadAdmission(app, admission=Admission(running=1, waiting=1, wait_sec=WAIT_SEC))
+        shared = SharedAnswers(
+            admitted, keep_sec=keep_sec, on_request={ROUNDS: self.polls.append}, clock=lambda: self.now
+        )
+        limits = RequestLimits(shared)
+        self.client = httpx.AsyncClient(transport=httpx.ASGITransport(limits), base_url="http://server")
 
     async def get(self, path: str, **headers: str) -> httpx.Response:
         return await self.client.get(path, headers={each.replace("_", "-"): value for each, value in headers.items()})
@@ -98,6 +103,20 @@ def test_known_answer_is_304_with_the_same_validators_from_memory_or_not() -> No
     for each in (first, second):
         assert each.content == b""
         assert (each.headers["etag"], each.headers["cache-control"]) == ('"1"', "public, max-age=1")
+
+
+def test_answers_from_memory_need_no_place_and_others_do() -> None:
+    async def run() -> list[int]:
+        app = CountedApp()
+        await app.get(CURRENT)
+        app.wait = asyncio.Event()
+        running, waiting = (asyncio.create_task(app.get("/v1/own")) for _ in range(2))
+        await asyncio.sleep(0.01)
+        found = [await app.get(path) for path in (CURRENT, "/v1/own", FRONT)]
+        app.wait.set()
+        return [each.status_code for each in (*found, await running, await waiting)]
+
+    assert run_on_its_own_loop(run) == [200, 503, 503, 200, 200]
 
 
 def test_query_and_encoding_have_answers_of_their_own() -> None:

@@ -269,7 +269,7 @@ class ReleaseManifest(Message):
         le=SHORT_RELEASES,
         description="Of how many of the last releases recall answers reports while this is the newest, it counted.",
     )
-    similarity_floor: float | None = Field(
+    kinship_floor: float | None = Field(
         default=None,
         ge=-1.0,
         le=1.0,

@@ -110,7 +110,7 @@ class ReleaseDraft:
     default_ranker: str
     vocabulary: BlobRef | None = None
     categories: BlobRef | None = None
-    similarity_floor: float | None = None
+    kinship_floor: float | None = None
 
     @classmethod
     def like(cls, manifest: ReleaseManifest, models: dict[str, ModelEntry] | None = None) -> ReleaseDraft:
@@ -124,7 +124,7 @@ class ReleaseDraft:
             default_ranker=manifest.default_ranker,
             vocabulary=manifest.vocabulary,
             categories=manifest.categories,
-            similarity_floor=manifest.similarity_floor,
+            kinship_floor=manifest.kinship_floor,
         )
 
     def check(self) -> None:

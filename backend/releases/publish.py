@@ -190,7 +190,7 @@ def publish_first(
         default_ranker=DEFAULT,
         vocabulary=None if vocabulary is None else store.add_blob(vocabulary.pack()),
         categories=None if categories is None else store.add_blob(categories.pack()),
-        similarity_floor=similarity_floor(vectors),
+        kinship_floor=similarity_floor(vectors),
     )
     facts = {"calibration": made.calibration.facts(), "graphs": graphs}
     return store.commit(draft, note="first release: everything starts at the cosine", facts=facts)

@@ -109,4 +109,4 @@ def is_by_meaning(similar: SimilarStory, floor: float | None) -> bool:
 
 def floor_of(manifest: ReleaseManifest, default_list: Candidates) -> float | None:
     """Return the release's similarity floor, or the default list's if the release has none."""
-    return default_list.similarity_floor if manifest.similarity_floor is None else manifest.similarity_floor
+    return default_list.similarity_floor if manifest.kinship_floor is None else manifest.kinship_floor

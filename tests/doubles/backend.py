@@ -111,7 +111,7 @@ class FakeBackend:
             models=self.models,
             default_ranker="ranker.cosine",
             releases_answered=self.releases_answered,
-            similarity_floor=_floor_of(self.pool.vectors.tobytes(), dim=self.pool.vectors.shape[1]),
+            kinship_floor=_floor_of(self.pool.vectors.tobytes(), dim=self.pool.vectors.shape[1]),
         )
         assert self.key is not None
         self.signed = sign(manifest, self.key)

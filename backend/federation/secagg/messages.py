@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection, Dialect, Select, bindparam, delete, func, insert, select
 
 from backend.db.statements import Prepared, as_list, listed
@@ -41,14 +41,16 @@ class SumRecord(BaseModel):
     `unmask`). needs_all: some shares were false, so the `unmask` stage waits for every member's shares.
     """
 
-    model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+    model_config = ConfigDict(
+        extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", serialize_by_alias=True, validate_by_name=True
+    )
 
     terms: SumTerms
     wanted_threshold: int | None = None
     stage: ServerStage = "keys"
     reason: str | None = None
     by_members: bool = False
-    malicious: tuple[str, ...] = ()
+    malicious: tuple[str, ...] = Field(default=(), alias="liars")  # its name in the rows of running rounds
     needs_all: bool = False
     members: int = 0
     degree: int = 0

@@ -172,7 +172,7 @@ def news_model_result(
 
     def draft(before: ReleaseDraft) -> ReleaseDraft:
         floor = similarity_floor(made.vectors)
-        return aligned(replace(before, encoder=done.encoder, similarity_floor=floor), alignment, context.releases)
+        return aligned(replace(before, encoder=done.encoder, kinship_floor=floor), alignment, context.releases)
 
     def rows(session: Session) -> None:
         write_vectors(session.connection(), done.encoder, tuple(titles), made.vectors, tuple(titles.values()))

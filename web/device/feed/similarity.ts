@@ -99,5 +99,5 @@ export class SimilarityRule {
 
 /** The release's floor, or the default list's for releases published without one. */
 export function floorOf(manifest: ReleaseManifest, defaultList: Candidates): number | null {
-  return manifest.similarity_floor ?? defaultList.similarityFloor;
+  return manifest.kinship_floor ?? defaultList.similarityFloor;
 }

@@ -93,7 +93,7 @@ export const releaseManifest = record({
   categories: absent(blobRef),
   chain: absent(sha256Hex),
   releases_answered: optional(integer({ min: 1, max: SHORT_RELEASES }), RELEASES_ANSWERED),
-  similarity_floor: absent(real({ min: -1, max: 1 })),
+  kinship_floor: absent(real({ min: -1, max: 1 })),
   news: absent(integer({ min: 0 })),
 });
 export type ReleaseManifest = ValueOf<typeof releaseManifest>;

@@ -44,7 +44,7 @@ def _manifest(floor: float | None) -> ReleaseManifest:
         recall=protocol,
         models={},
         default_ranker="ranker.features",
-        similarity_floor=floor,
+        kinship_floor=floor,
     )
 
 
@@ -247,8 +247,8 @@ def test_random_pairs_rarely_exceed_the_similarity_floor() -> None:
 
 
 def test_manifest_carries_its_similarity_floor_and_refuses_an_invalid_one() -> None:
-    assert ReleaseManifest.model_validate_json(_manifest(0.41).model_dump_json()).similarity_floor == 0.41
-    with pytest.raises(ValidationError, match="similarity_floor"):
+    assert ReleaseManifest.model_validate_json(_manifest(0.41).model_dump_json()).kinship_floor == 0.41
+    with pytest.raises(ValidationError, match="kinship_floor"):
         _manifest(1.5)
 
 

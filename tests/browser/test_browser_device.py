@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, Route, expect
 
 from backend.settings import BackendSettings
+from tests.browser.axe_rules import broken_rules
 from tests.browser.conftest import QUICK_ARGUMENTS, begin_first_visit
 from tests.browser.killed_reader import deadly_script, killed_reader
 from tests.browser.killed_tabs import verdict
-from tests.browser.test_every_page import QUICK, RUN
+from tests.browser.test_every_page import QUICK
 from tests.conformance.node_end import WEB
 from tests.doubles.long_form import by_length
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
@@ -330,7 +330,6 @@ def test_privacy_page_confirms_the_build_is_on_the_signed_list(
 
 def test_pages_follow_axe_rules_and_fit_the_window(read_ten_stories: tuple[Page, str]) -> None:
     page, _ = read_ten_stories
-    page.evaluate(Axe().axe_script)
     wrong = []
     for path in PAGES:
         page.evaluate(GO, path)
@@ -340,7 +339,7 @@ def test_pages_follow_axe_rules_and_fit_the_window(read_ten_stories: tuple[Page,
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
             page.set_viewport_size({"width": width, "height": 900})
             where = f"{path}, {scheme}, {width} px"
-            wrong += [f"{where}: {one}" for one in page.evaluate(RUN, rules)]
+            wrong += [f"{where}: {one}" for one in broken_rules(page, rules)]
             across = page.evaluate("document.documentElement.scrollWidth")
             wrong += [f"{where}: {across} px wide"] if across > width else []
     page.emulate_media(color_scheme="light", reduced_motion="no-preference")

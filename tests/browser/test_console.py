@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
 from playwright.sync_api import Browser, expect
 
 from backend.console.routes import router
 from backend.federation.strategies.strategy import RoundRequest
 from protocol.fleet_figures import write_fleet_figures
+from tests.browser.axe_rules import broken_rules
 from tests.browser.conftest import Serve
-from tests.browser.test_every_page import RUN
 from tests.doubles.console_services import TOKEN, StandInServices, fresh_services
 from tests.doubles.fleet_figures import FLEET_FIGURES
 
@@ -82,8 +81,7 @@ def test_console_pages_follow_axe_rules_log_no_error_and_fit(
     assert page.url == f"{home}/console", "the token must leave the address at once"
     for path in PAGES if scheme == "dark" and make is StandInServices else PAGES[: -len(ASKING)]:
         page.goto(f"{home}/console{path}")
-        page.evaluate(Axe().axe_script)
-        wrong += [f"{path}: {one}" for one in page.evaluate(RUN, None)]
+        wrong += [f"{path}: {one}" for one in broken_rules(page)]
         across = page.evaluate("document.documentElement.scrollWidth")
         wrong += [f"{path}: {across} px wide"] if across > width else []
         cut_off = page.evaluate(CUT_OFF)

@@ -13,13 +13,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from fastapi.openapi.utils import get_openapi
 from playwright.sync_api import Browser, Page
 
 from device_app.alerts import LoopAlert
 from device_app.pages.routes import router
 from device_app.view_models.latency import LatencyView
+from tests.browser.axe_rules import broken_rules
 from tests.browser.conftest import Serve
 from tests.browser.standing_devices import WatchedPage, app_of, enter
 from tests.doubles.long_form import by_length
@@ -46,18 +46,12 @@ OWN_FEEDS = ("/feeds", "/feeds/stories", "/feeds/stories?feed=Harbour Courant", 
 MANAGING = ("/feeds/start", "/feeds/manage", "/feeds/manage/feed?feed=https://dull.example/feed")
 MAIN = ("/", "/explore", "/privacy", "/settings?switches=open", "/training", "/latency")
 LOOKS = (("light", 1440), ("dark", 390), ("dark", 1440), ("light", 390))
-RUN = """async rules => {
-  const options = rules ? { runOnly: { type: 'rule', values: rules } } : {};
-  const found = await axe.run(document, { resultTypes: ['violations'], ...options });
-  return found.violations.flatMap(one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 160)}`));
-}"""
 QUICK = ["color-contrast", "scrollable-region-focusable", "aria-hidden-focus"]
-"""What a scheme or a width changes. The typical device's main pages get every rule at both widths, and these in the
-other scheme. Of all others, every second page gets every rule at the desk, every other one on the phone; the long form
-gives the main pages of all devices four looks, too, and adds these rules to all others at the other width. That a page
-is no wider than the window is held at both."""
-BOTH_WIDTHS = by_length(False, long=True)
-SHORT = by_length(2, long=len(LOOKS))
+"""What a scheme or a width changes. The typical device's main pages get every rule in light on the desk and in dark on
+the phone. Of all others, every second page gets every rule at the desk, every other one on the phone; the long form
+gives the main pages of all devices four looks, and adds these rules to all others at the other width. That a page is
+no wider than the window is held at both."""
+LONG = by_length(False, long=True)
 
 
 @dataclass
@@ -84,27 +78,25 @@ class PageUnderTest:
         self.wrong += [] if answer.status == status else [f"{path}: {answer.status}"]
         self.refused += status >= 400
 
-    def look(self, state: str, looks: int = 2) -> None:
-        """Check the open page against the rules in the first of the looks."""
+    def look(self, state: str, *, main: bool = False) -> None:
+        """Check the open page; a main page against every rule at both widths."""
         self.looked += 1
-        with_every_rule = (0, 1) if looks == len(LOOKS) else (self.looked % 2,)
-        for number, (scheme, width) in enumerate(LOOKS[:looks]):
+        with_every_rule = (0, 1) if main else (self.looked % 2,)
+        for number, (scheme, width) in enumerate(LOOKS if main and LONG else LOOKS[:2]):
             self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
             self.page.set_viewport_size({"width": width, "height": 900})
             where = f"{state}, {scheme}, {width} px"
             rules = None if number in with_every_rule else QUICK
-            if rules is None or looks == len(LOOKS) or BOTH_WIDTHS:
-                if not self.page.evaluate("typeof axe !== 'undefined'"):
-                    self.page.evaluate(Axe().axe_script)
-                self.wrong += [f"{where}: {one}" for one in self.page.evaluate(RUN, rules)]
+            if rules is None or LONG:
+                self.wrong += [f"{where}: {one}" for one in broken_rules(self.page, rules)]
             across = self.page.evaluate("document.documentElement.scrollWidth")
             self.wrong += [f"{where}: {across} px wide"] if across > width else []
 
-    def each(self, paths: tuple[str, ...], looks: int = 2) -> None:
+    def each(self, paths: tuple[str, ...], *, main: bool = False) -> None:
         """Open and check one page after the other."""
         for path in paths:
             self.open(path)
-            self.look(path, looks)
+            self.look(path, main=main)
 
     def open_drawers(self) -> None:
         """Open every drawer of this page."""
@@ -145,9 +137,20 @@ def test_every_route_of_the_router_is_in_the_checked_pages() -> None:
     ] == []
 
 
+def test_rules_are_checked_on_every_sibling_that_differs(chromium: Browser) -> None:
+    page = chromium.new_page()
+    for broken in ('style="color: #aaa"', 'aria-pressed="true" class="pale"'):
+        page.set_content(
+            "<html lang=en><title>Buttons</title><style>.pale { color: #aaa }</style>"
+            f"<main><h1>Three</h1><button>One</button><button>Two</button><button {broken}>Three</button></main>"
+        )
+        assert [one.partition(":")[0] for one in broken_rules(page)] == ["color-contrast"], broken
+    page.close()
+
+
 def test_typical_device_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:
     with serve_device(chromium, serve, "typical") as look:
-        look.each(MAIN, len(LOOKS))
+        look.each(MAIN, main=True)
         look.each(tuple(path for path in PAGES if path not in MAIN))
 
 
@@ -155,7 +158,7 @@ def test_own_feeds_pages_pass_every_check(chromium: Browser, serve: Serve) -> No
     with serve_device(chromium, serve, "overfull") as look:
         look.device.own_feeds = True
         look.device.library.mark([card.id for card in look.device.cards[:5]])
-        look.each(OWN_FEEDS, SHORT)
+        look.each(OWN_FEEDS, main=LONG)
         look.each(("/feeds/stories?folder=World&marked=1", "/"))
         look.page.goto(look.home + OWN_FEEDS[-1])
         look.open_drawers()
@@ -163,7 +166,7 @@ def test_own_feeds_pages_pass_every_check(chromium: Browser, serve: Serve) -> No
         look.device.feeds.show_only_unread(True)
         look.each(("/feeds", "/feeds/stories?since=0"))
         look.device.own_server = managed_feeds()  # type: ignore[assignment]
-        look.each(MANAGING, SHORT)
+        look.each(MANAGING, main=LONG)
 
 
 def test_open_drawers_and_confirmations_pass_every_check(chromium: Browser, serve: Serve) -> None:
@@ -214,7 +217,7 @@ def test_pages_of_empty_offline_and_overfull_devices_pass_every_check(
 ) -> None:
     with serve_device(chromium, serve, kind) as look:
         first = ("/welcome", "/popular", "/following", "/saved", "/searches") if kind == "empty" else ()
-        look.each(MAIN + first, SHORT)
+        look.each(MAIN + first, main=LONG)
 
 
 def test_erased_and_refused_release_pages_pass_every_check(chromium: Browser, serve: Serve) -> None:

@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Error, Locator, Page, Playwright, Route, expect
 
 from backend.settings import BackendSettings
+from tests.browser.axe_rules import broken_rules
 from tests.browser.conftest import QUICK_ARGUMENTS, begin_first_visit
 from tests.browser.test_browser_device import BrowserReader
 from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
@@ -160,8 +160,7 @@ def test_new_tab_shows_the_saved_page_before_its_device_runs(reader: BrowserRead
     action_button(page, 1, "less").press("Space")
     expect(page.locator("button[aria-busy=true]")).to_have_count(4)
     assert pressed(page, 0) == pressed(page, 1) == []
-    page.evaluate(Axe().axe_script)
-    assert page.evaluate("axe.run().then(found => found.violations.map(one => one.id))") == []
+    assert broken_rules(page) == []
     held_worker.let_go()
     expect(page.locator(SAVE)).to_have_attribute("aria-pressed", "false", timeout=WAIT_MS)
     expect(page.locator("button[aria-busy]")).to_have_count(0, timeout=WAIT_MS)

@@ -27,6 +27,7 @@ from backend.db.engine import migrate, open_engine, writing
 from backend.db.tables import Base, PoolVersionRow
 from tests.doubles.compiled_templates import compile_each_template_once
 from tests.doubles.feeds_in_process import read_feeds_in_process
+from tests.doubles.long_form import by_length
 from tests.doubles.migrated import migrated
 from tests.doubles.postgres_server import postgres_programs, postgres_server
 
@@ -61,7 +62,25 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) and not val.isascii() else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+ONE_ENGINE = (
+    "integration/test_feed_refresh.py",
+    "news/pictures/test_fetching.py",
+    "news/pictures/test_worker.py",
+    "news/test_misread_feeds.py",
+    "news/test_polite_hosts.py",
+)
+"""Files about what feeds and pictures hold, whose rows other files write to both databases, too: SQLite alone in
+`make test`, both in `make qa`."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    second = [each for each in items if each.path.as_posix().endswith(ONE_ENGINE) and "postgresql" in each.name]
+    if by_length(True, long=False):
+        config.hook.pytest_deselected(items=second)
+        items[:] = [each for each in items if each not in set(second)]
+    for each in second:
+        each.add_marker("long_form")
     items.sort(key=lambda item: item.path.name not in FIRST)
 
 

@@ -55,7 +55,7 @@ from tests.doubles.small_world import serve_app
 pytestmark = pytest.mark.node
 
 PYTHON, BROWSER = 3, 3
-DEATHS = by_length(15, long=50)
+DEATHS = by_length(6, long=50)
 MODEL, RATE = "ranker.features", 0.1
 COORDINATES = 1 + len(FEATURES)
 NOISY = SecureSum(clip=1.0, sigma=700, mode="active", graph="complete")

@@ -42,6 +42,7 @@ from protocol.protections import LocalLaplace, SecureSum
 from protocol.releases import ReleaseManifest
 from protocol.rounds import RoundManifest, RoundStatus
 from tests.doubles.learning_world import manifest_of, row_of, stepped_in_this_process, sync
+from tests.doubles.long_form import by_length
 from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder, words_of
 
@@ -115,6 +116,7 @@ class PaperWorld:
             said: list[object] = []
             while not asked.done():
                 said = [device.train_step() for device in self.devices]
+                self.services.coordinator.step()
                 time.sleep(0.05)
         done = asked.result()
         assert done.exit_code == 0, (done.output, said)
@@ -146,6 +148,7 @@ class PaperWorld:
                 assert time.monotonic() < until, status
                 for device in self.devices:
                     device.train_step()
+                self.services.coordinator.step()
                 time.sleep(0.05)
                 continue
             ended.append(status)
@@ -189,6 +192,7 @@ def no_process_for_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def papers(idle_world: SmallWorld) -> Iterator[PaperWorld]:
+    idle_world.leave_steps_to_the_test()
     with idle_world.backend() as world:
         yield PaperWorld(world)
 
@@ -310,11 +314,16 @@ def test_paper_commands_do_what_the_readme_says(
         assert all(job.terms.sigma > 0 for job in jobs)
 
 
-CARDS = [each.system for purpose in written().purposes for each in purpose.choices if each.paper and not each.variant]
+OF_PAPERS = (each for purpose in written().purposes for each in purpose.choices if each.paper and not each.variant)
 
 
+CARDS = by_length(["uni_fedrec", "fl_mv_dssm"], long=[*(each.system for each in OF_PAPERS), "basis"])
+"""The others' systems are those of README's commands, above; the console's own tests press every card."""
+
+
+@pytest.mark.long_form
 @pytest.mark.usefixtures("no_process_for_torch")
-@pytest.mark.parametrize("card", [*CARDS, "basis"])
+@pytest.mark.parametrize("card", CARDS)
 def test_each_papers_card_starts_a_round_that_is_applied(papers: PaperWorld, card: str) -> None:
     """Oracle: the rounds' own final states, including those that they order."""
     if card == "fl_mv_dssm" and not version():

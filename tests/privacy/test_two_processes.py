@@ -3,7 +3,8 @@
 The server keeps every byte that either sends. The attack: two vectors of one reader under the same masks. Their
 difference is the difference of the vectors, and no cohort hides it. The profile's lock is disabled here: each process
 has its own connection to one database, and the second one runs while the first is stopped before each request of a
-round in turn. In the long form it is stopped after each answer, too, so every interleaving is tested.
+round in turn; in the short form, before every second one of an active round, which is long. In the long form it is
+stopped after each answer, too, so every interleaving is tested.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ ACTIVE = replace(
     protection=EXACT.protection.model_copy(update={"mode": "active", "graph": "complete"}),
 )
 STEPS_LIMIT = 40
-EACH = by_length(2, long=1)
+EACH = {"small_ranker_active": by_length(4, long=1), "small_ranker/local/mean": by_length(2, long=1)}
 """Points of a round from one stop to the next."""
 ENDED = ("applied", "failed")
 
@@ -167,7 +168,7 @@ def test_two_processes_send_and_pay_one_upload_a_round(
         assert charged(world) - charges == len(uploads), where
         if world.way.points < stop_at:
             break
-        stop_at += EACH
+        stop_at += EACH[system]
     assert stop_at > 12, "a round has more points than that"
 
 

@@ -44,7 +44,7 @@ def test_small_graphs_are_byte_for_byte_what_torch_exports(small: dict[str, Cach
     assert_same(small.items())
 
 
-@pytest.mark.parametrize("dimensions", SIZES)
+@pytest.mark.parametrize("dimensions", by_length([], long=DIMENSIONS))
 def test_encoder_is_byte_for_byte_what_torch_exports(dimensions: int) -> None:
     assert_same([encoder_entry_of(dimensions)])
 

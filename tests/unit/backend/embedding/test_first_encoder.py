@@ -332,9 +332,12 @@ def test_pooled_states_match_berts_and_new_titles_are_encoded(
     assert state_store(settings.encoder_dir).missing(TITLES) == []
 
 
+@pytest.mark.long_form
+@pytest.mark.parametrize("layers", by_length([], long=[1]))
 def test_encoder_with_trained_layers_has_its_own_matching_graph(
-    settings: BackendSettings, embedder: OnnxEmbedder, tmp_path: Path
+    settings: BackendSettings, embedder: OnnxEmbedder, tmp_path: Path, layers: int
 ) -> None:
+    """In the long form alone: it exports BERT again. test_news_layers trains layers of a tiny BERT."""
     titles = TITLES[:24]
     made = run_step(
         tmp_path,
@@ -344,7 +347,7 @@ def test_encoder_with_trained_layers_has_its_own_matching_graph(
         gradient=VectorGradients([0, 5], np.stack([embedder.encode(titles)[3]] * 2)),
         memory=Memory(),
         learning_rate=1e-3,
-        layers=1,
+        layers=layers,
         niceness=0,
     )
     trained = load_embedder(settings, made.done.encoder)

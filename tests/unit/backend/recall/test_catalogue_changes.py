@@ -30,6 +30,7 @@ from device_app.uplink.backend_client import read_vectors
 from protocol.ids import short_release
 from protocol.recall import DEFAULT_LIST_LENGTH, DefaultListAnswer, RecallRequest
 from protocol.server_timing import Stopwatch
+from tests.doubles.long_form import by_length
 from tests.doubles.recall_world import (
     BASIS_SIZE,
     DIMENSIONS,
@@ -236,7 +237,8 @@ def assert_same_order(mine: BasisScan, theirs: BasisScan, queries: Vectors, apar
         assert len(set(found)) == len(found)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.long_form
+@pytest.mark.parametrize("seed", range(by_length(2, long=4)))
 def test_incremental_catalogue_always_equals_a_full_rebuild(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str, seed: int
 ) -> None:
@@ -254,7 +256,8 @@ def test_incremental_catalogue_always_equals_a_full_rebuild(
         assert life.pool.taken.count("all") == 10 + 1, "only those that are made whole read all"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long_form
+@pytest.mark.parametrize("seed", range(by_length(1, long=3)))
 def test_changes_since_any_earlier_default_list_give_exactly_the_new_one(tmp_path: Path, seed: int) -> None:
     with closing(PoolLife(tmp_path, seed)) as life:
         grown = life.built(None)

@@ -24,6 +24,7 @@ from device_app.uplink.faulty_transport import Crashed, Fault, FaultyTransport
 from protocol.rounds import RoundStatus
 from tests.doubles.clock import StillClock
 from tests.doubles.in_process import InProcess
+from tests.doubles.long_form import by_length
 from tests.doubles.news import NOW, synthetic_pool
 from tests.doubles.round_rig import DIM, BackendRig, DeviceRig
 from tests.doubles.simulated_reader import simulated_reader
@@ -112,7 +113,8 @@ def world(tmp_path: Path) -> Iterator[FaultyRounds]:
         yield FaultyRounds(tmp_path, stack)
 
 
-@pytest.mark.parametrize("message", range(5))
+@pytest.mark.long_form
+@pytest.mark.parametrize("message", by_length([0, 2], long=[*range(5)]))
 def test_secure_round_survives_a_dropout_a_straggler_and_a_crash(world: FaultyRounds, message: int) -> None:
     status = world.run(
         "small_ranker/exact/mean", {0: ("dropout", message), 1: ("straggler", message), 2: ("crash", message)}

@@ -36,6 +36,7 @@ from backend.terminal.rounds import waits_words
 from protocol.ids import short_release
 from protocol.rounds import QueuedRound, RoundManifest, RoundStatus
 from protocol.tensors import pack
+from tests.doubles.long_form import by_length
 from tests.doubles.plain_rounds import CHECK_IN, PlainRoundRig, update
 from tests.doubles.small_release import migrated_engine, small_store
 
@@ -103,14 +104,20 @@ def test_round_that_shares_no_tensor_with_a_running_one_opens_at_once_and_others
     assert coordinator.queue.waiting() == []
 
 
+@pytest.mark.long_form
 @pytest.mark.parametrize("other", ["private_counts/secure/huber", "fednewsrec"])
 def test_no_system_is_refused_while_another_runs(rig: QueueRig, other: str) -> None:
-    """Oracle: counts end in tables of their own, all other rounds in a release."""
+    """Oracle: counts end in tables of their own, all other rounds in a release.
+
+    The short form has every third system, and one that counts.
+    """
     usual = replace(COMPOSED["uni_fedrec"], strategy=Tally())
     here = {name: replace(usual, name=name, changes=spec.changes) for name, spec in COMPOSED.items()}
     coordinator = Coordinator(rig.engine, rig.releases, here, rig.folder, rig.clock)
     counts = {name for name in COMPOSED if name.startswith("private_counts/")}
     usual_forms = [full_name(name) for name in (*SYSTEMS, *PRESETS, *STEPS)]
+    counted = [name for name in usual_forms if name in counts]
+    usual_forms = by_length([*counted[:1], *usual_forms[::3]], long=usual_forms)
     assert {name in counts for name in usual_forms} == {True, False}
     for first, second in [*((other, name) for name in usual_forms), *((name, other) for name in usual_forms)]:
         under_way = coordinator.open_or_queue(replace(TRAINS, system=first))
@@ -280,7 +287,8 @@ def test_kill_during_opening_neither_loses_nor_repeats_a_waiting_round(
     assert restarted.queue.get(waits.number).opened == "round-2"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.long_form
+@pytest.mark.parametrize("seed", range(by_length(3, long=8)))
 def test_rounds_that_share_tensors_never_overlap(rig: QueueRig, seed: int) -> None:
     rng = np.random.default_rng([12, seed])
     coordinator = rig.coordinator()

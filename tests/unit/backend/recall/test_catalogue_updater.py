@@ -118,6 +118,19 @@ def test_catalogue_is_not_rebuilt_soon_after_a_long_build_while_titles_are_embed
     assert len(world.live.current) == 74
 
 
+def test_grown_catalogue_is_left_out_of_garbage_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen_sizes: list[int] = []
+    world = UpdatedCatalogue(tmp_path, RandomTitles)
+    collector = SimpleNamespace(freeze=lambda: frozen_sizes.append(len(world.live.current)))
+    monkeypatch.setattr(catalogue_updater, "gc", collector)
+    for size in (51, 55, 63, 64, 80, 81):
+        world.pool.add(items(size - len(world.live.current), first=1_000 * size), source="test")
+        while world.updater.step():
+            pass
+        assert len(world.live.current) == size
+    assert frozen_sizes == [51, 64, 81], "whenever it has grown by more than a quarter"
+
+
 def test_titles_left_by_a_killed_run_are_embedded(tmp_path: Path) -> None:
     world = UpdatedCatalogue(tmp_path, RandomTitles)
     world.pool.add(items(3, first=100), source="test")

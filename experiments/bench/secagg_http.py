@@ -140,9 +140,10 @@ def run(data: Path) -> list[Table]:
                 measure_round(http, operator, WARM_CLIENTS, length, process, Path(folder))
                 rows.append(measure_round(http, operator, cohort, length, process, Path(folder)))
     note = (
-        "The server is a process of its own, configured as behind a proxy. masking: a client's processor seconds; server s: all its processor time; "
-        "server memory: peak above the start, in vectors of the round; all s: wall-clock time. The opened sum equals "
-        "numpy's. Bars of 500 x 250,000: masking .05 s, server 20 s, memory 6 vectors."
+        "The server is a process of its own, configured as behind a proxy. masking: a client's processor seconds; "
+        "server s: all its processor time; server memory: peak above the start, in vectors of the round; all s: "
+        "wall-clock time. The opened sum equals numpy's. Bars of 500 x 250,000: masking .05 s, server 12 s, memory 6 "
+        "vectors."
     )
     return [Table("Secure rounds over HTTP", COLUMNS, rows, (note,))]
 

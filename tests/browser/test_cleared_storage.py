@@ -224,13 +224,17 @@ def installed_build(page: Page) -> str:
     return build
 
 
-def open_story(page: Page, section: str) -> None:
-    """Open a story of a section, then request a new page, which makes a report due."""
+def open_stories(page: Page, section: str, count: int = 3) -> None:
+    """Open this many stories of a section, then request a new page, which makes a report due.
+
+    Before the third story a report is a random number, charged like any other.
+    """
     unread = ", ".join(f"article.card:not(.read)[id^='n-{topic}-'] .headline a" for topic in WORDS[section])
-    page.locator(unread).first.click()
-    page.wait_for_selector(".story .prose p")
-    page.get_by_role("link", name="Back to the feed").click()
-    page.wait_for_selector(FEED)
+    for _ in range(count):
+        page.locator(unread).first.click()
+        page.wait_for_selector(".story .prose p")
+        page.get_by_role("link", name="Back to the feed").click()
+        page.wait_for_selector(FEED)
     new_page(page)
 
 
@@ -281,7 +285,7 @@ def once_reported(chromium: Browser, server: Server) -> Iterator[BrowserContext]
     context = chromium.new_context()
     context.set_default_timeout(WITHIN_MS)
     page = begin(context, server)
-    open_story(page, "sport")
+    open_stories(page, "sport")
     installed_build(page)
     export_after_report(page, server)
     page.close()
@@ -310,14 +314,14 @@ def test_device_whose_storage_is_wiped_repeatedly_sends_only_cover_reports(
     server: Server, context: BrowserContext, ways: tuple[str, ...]
 ) -> None:
     page = begin(context, server)
-    open_story(page, "sport")
+    open_stories(page, "sport", 1)
     export_after_report(page, server)
     installed_build(page)
     page.close()
     for number in range(WIPES):
         getattr(server, ways[number % len(ways)])(context)
         page = begin(context, server, BEFORE)
-        open_story(page, "politics")
+        open_stories(page, "politics")
         server.next_reports()
         tables = exported(page, server)
         assert tables["charge"] == [], number
@@ -327,7 +331,7 @@ def test_device_whose_storage_is_wiped_repeatedly_sends_only_cover_reports(
 
 def test_first_button_after_a_wipe_does_not_confirm_a_new_start(server: Server, context: BrowserContext) -> None:
     page = begin(context, server)
-    open_story(page, "sport")
+    open_stories(page, "sport", 1)
     export_after_report(page, server)
     build = installed_build(page)
     page.goto("about:blank")
@@ -336,7 +340,7 @@ def test_first_button_after_a_wipe_does_not_confirm_a_new_start(server: Server, 
     expect(page.get_by_text("Ownfeed was used in this browser before")).to_be_visible()
     begin_first_visit(page)
     page.wait_for_selector(f"{FEED} {CARD}")
-    open_story(page, "politics")
+    open_stories(page, "politics")
     server.next_reports()
     assert exported(page, server)["charge"] == []
     assert installed_build(page) == build
@@ -354,7 +358,7 @@ def test_export_imported_after_a_wipe_restores_the_spent_budget(
     server: Server, context: BrowserContext, tmp_path: Path
 ) -> None:
     page = begin(context, server)
-    open_story(page, "sport")
+    open_stories(page, "sport", 1)
     installed_build(page)
     page.goto(f"{server.home}#/settings")
     with page.expect_download() as download:
@@ -385,7 +389,7 @@ def holds(after: dict[str, list[dict[str, Any]]], before: dict[str, list[dict[st
 
 def test_open_tab_restores_spent_budget_and_reading_with_a_notice(server: Server, context: BrowserContext) -> None:
     page = begin(context, server)
-    open_story(page, "sport")
+    open_stories(page, "sport")
     build = installed_build(page)
     before = export_after_report(page, server)
     server.clear_by_answer(context)
@@ -487,7 +491,7 @@ def test_two_simultaneous_first_tabs_share_one_ledger(server: Server, context: B
     for page in pages:
         page.wait_for_selector(f"{FEED} {CARD}")
     first, second = pages
-    open_story(first, "sport")
+    open_stories(first, "sport", 1)
     second.goto(f"{server.home}#/settings")
     second.goto(f"{server.home}#/")
     second.wait_for_selector(f"{FEED} {CARD}")
@@ -546,7 +550,7 @@ def test_server_cannot_clear_the_storage_of_a_page_on_a_separate_origin(
     with serve_world(folder / "world", first, lambda: hurried_build, port, origins) as server:
         server.home = f"{readers}/reader/"
         page = begin(context, server)
-        open_story(page, "sport")
+        open_stories(page, "sport", 1)
         installed_build(page)
         page.reload()
         page.wait_for_selector(f"{FEED} {CARD}")

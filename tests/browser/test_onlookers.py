@@ -18,13 +18,12 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from backend.settings import BackendSettings
 from tests.browser.conftest import begin_first_visit
 from tests.browser.test_browser_device import CONTROLLED
-from tests.doubles.long_form import by_length
 from tests.doubles.small_world import WORDS, Received, SmallWorld, first_folder, shared_cache
 
-pytestmark = [pytest.mark.browser, pytest.mark.node, pytest.mark.long_form]
+pytestmark = [pytest.mark.browser, pytest.mark.node]
 WITHIN_MS = 60_000
 OPPOSITE = ("sport", "politics")
-OPENED = by_length(1, long=3)
+OPENED = 3
 SERVICE_WORKER = "sec-fetch-dest: serviceworker"
 POLL = "/v1/rounds/current"
 """How many polls fall into a visit is left to time and chance."""

@@ -14,6 +14,8 @@ from backend.popularity.estimate import SHARPNESS
 from backend.recall.catalogue import NewsColumns
 from backend.recall.default_list import default_order
 from backend.recall.pool_codes import SUBSPACES, encode, train_book
+from device_app.ranking.ranker import Ranker
+from device_app.ranking.session import GraphSession
 from experiments.bench.newspaper_pages import DEFAULT_LIST, NewspaperPool
 from exporters.package import export_ranker
 from models.rankers import DEFAULT, RANKERS
@@ -21,7 +23,16 @@ from models.shapes import NEWS_DIM
 from models.user.candidate_attention import FeatureRanker
 from protocol.broadcast import PoolCodes, pack_book, pack_codes
 from tests.doubles.backend import FakeBackend
+from tests.doubles.graphs import shared_graphs
 from tests.doubles.news import SyntheticPool
+
+
+def kept_default_ranker() -> Ranker:
+    """Return `newspaper_pages.default_ranker`, with its graphs from the tests' cache."""
+    model = RANKERS[DEFAULT].build(NEWS_DIM)
+    assert isinstance(model, FeatureRanker)
+    exported = export_ranker(model, shared_graphs())
+    return Ranker(GraphSession(exported.graphs["score"], exported.weights), name=DEFAULT, features=model.features)
 
 
 class NewspaperBackend(FakeBackend):
@@ -41,7 +52,7 @@ class NewspaperBackend(FakeBackend):
         backend.columns = NewsColumns.of(rows)
         model = RANKERS[DEFAULT].build(NEWS_DIM)
         assert isinstance(model, FeatureRanker)
-        exported = export_ranker(model)
+        exported = export_ranker(model, shared_graphs())
         entry = backend.models["ranker.cosine"]
         graphs = {purpose: backend._blob(graph) for purpose, graph in exported.graphs.items()}
         weights = backend._blob(save(dict(exported.weights)))

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from experiments.bench.feed_laws import Newspaper
-from experiments.bench.newspaper_pages import default_ranker, newspaper_pool
+from experiments.bench.newspaper_pages import newspaper_pool
 from protocol.news import NewsCard
 from tests.doubles.days_of_reading import DaysOfReading, Visit
 from tests.doubles.known_whys import WhyJudge
 from tests.doubles.long_form import by_length
+from tests.doubles.newspaper_backend import kept_default_ranker
 
 pytestmark = [pytest.mark.node, pytest.mark.long_form]
 
@@ -32,7 +33,7 @@ class Reading:
     """All visits, and each opened story with its related ones."""
 
     def __init__(self, folder: Path) -> None:
-        self.newspaper = Newspaper(newspaper_pool(), default_ranker())
+        self.newspaper = Newspaper(newspaper_pool(), kept_default_ranker())
         self.visits: list[Visit] = []
         self.related: list[tuple[NewsCard, NewsCard]] = []
         for seed in range(READERS):

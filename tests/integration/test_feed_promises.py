@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 
 from experiments.bench.feed_laws import BLEND_READS, PICKED, Newspaper
-from experiments.bench.newspaper_pages import LOOKED_AT, PAGE, default_ranker, newspaper_pool
+from experiments.bench.newspaper_pages import LOOKED_AT, PAGE, newspaper_pool
+from tests.doubles.newspaper_backend import kept_default_ranker
 
 SECTIONS = ("football", "science")
 SEEDS = (1, 2, 3)
@@ -26,7 +27,7 @@ def newspaper() -> Newspaper:
     """Two sections of at least 300 stories and 900 other stories, ranked as in a first release."""
     pool = newspaper_pool(whole=SECTIONS, others=900)
     assert all(len(pool.rows(section=section)) >= 300 for section in SECTIONS)
-    return Newspaper(pool, default_ranker())
+    return Newspaper(pool, kept_default_ranker())
 
 
 @each_seed

@@ -18,8 +18,8 @@ from tests.doubles.split_views import Account, AttackResult, SplitViews
 
 COMPLETE = [(10, 3), (13, 4), (16, 5), (34, 11)]
 """With as many colluding members as there may be: fewer than a third."""
-SIZES = [(150, 0), (150, 1), (150, 10), (300, 10)]
-SIZES += by_length([], long=[(300, 0), (300, 1), (1_000, 0), (1_000, 1), (1_000, 10)])
+SIZES = [(150, 0), (150, 10)]
+SIZES += by_length([], long=[(150, 1), *((members, more) for members in (300, 1_000) for more in (0, 1, 10))])
 
 
 def opened(server: SplitViews, reported: dict[int, Account]) -> AttackResult:

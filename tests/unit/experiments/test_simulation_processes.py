@@ -19,6 +19,7 @@ from experiments.simulation.readers import Library
 from experiments.simulation.rounds import Rounds, simulate
 from experiments.simulation.shared_tensors import SharedTensors
 from protocol.protections import LocalLaplace
+from tests.doubles.long_form import by_length
 from tests.doubles.synthetic_cohort import READERS, made_up, make_device
 
 WEIGHTS = {"w": np.zeros(3, np.float32)}
@@ -34,7 +35,8 @@ def noisy(samples: TrainingSamples, library: Library) -> SimulatedDevice:
     return replace(make_device(samples, library), protect=protect)
 
 
-@pytest.mark.parametrize("kind", [make_device, noisy])
+@pytest.mark.long_form
+@pytest.mark.parametrize("kind", [*by_length([], long=[make_device]), noisy])
 def test_many_processes_give_the_weights_of_one(kind: Callable[..., SimulatedDevice]) -> None:
     make = partial(kind, *made_up())
     expected = run(OneProcess(make()))

@@ -22,6 +22,7 @@ from backend.news.item import NewsItem
 from backend.news.pool import NewsPool
 from backend.news.pool_reading import PoolRow
 from backend.news.sources.files import read_mind
+from tests.doubles.long_form import by_length
 
 MakeItem = Callable[..., NewsItem]
 STORM = "The storm reached the coast of Jutland on Monday morning with strong winds and heavy rain"
@@ -176,7 +177,8 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-@settings(max_examples=30, deadline=None)
+@pytest.mark.long_form
+@settings(max_examples=by_length(12, long=30), deadline=None)
 @given(deliveries=DELIVERIES, batch_rows=st.integers(1, 9))
 def test_links_are_independent_of_batch_boundaries(
     deliveries: list[tuple[int, list[str], int]], batch_rows: int, empty_database: bytes
@@ -213,20 +215,21 @@ def test_links_are_independent_of_batch_boundaries(
 
 
 @pytest.mark.data
+@pytest.mark.long_form
 def test_mind_duplicates_match_an_all_pairs_comparison(shared_data: Path, tmp_path: Path) -> None:
-    """All pairs of 4,000 articles through a sparse product, without MinHash; one in ten may be missed."""
+    """All pairs of 4,000 articles, or of 2,000, through a sparse product, without MinHash; one in ten may be missed."""
     from scipy.sparse import csr_array
 
-    now = datetime.now(UTC)
+    now, articles = datetime.now(UTC), by_length(2_000, long=4_000)
     engine = open_engine(f"sqlite:///{tmp_path / 'pool.db'}")
     migrate(engine)
     pool = NewsPool(engine)
-    news = islice(read_mind(shared_data / "mind-subset/train/news.tsv", published_at=now), 4_000)
+    news = islice(read_mind(shared_data / "mind-subset/train/news.tsv", published_at=now), articles)
     report = ingest(pool, news, source="mind")
     rows = pool.live(now)
     found = {row.id for row in rows if row.duplicate_of}
     engine.dispose()
-    assert report.added == len(rows) == 4_000
+    assert report.added == len(rows) == articles
 
     sets = [shingles(row.title, row.abstract) for row in rows]
     column: dict[str, int] = {}

@@ -131,10 +131,14 @@ FEWEST, MANY = SURVIVORS[0], SURVIVORS[2]
 """Smallest cohorts for which the cost of a noisy sum is shown."""
 
 
+SECONDS_DEFAULT = 60
+
+
 class WrittenChoice(BaseModel):
     """A system or preset in purposes.toml.
 
-    variant: shown after the others. differs: the main differences from the paper, and why.
+    variant: shown after the others. differs: the main differences from the paper, and why. seconds: the usual deadline
+    of its rounds, in which 60 devices on one machine of two cores send their updates.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -145,6 +149,7 @@ class WrittenChoice(BaseModel):
     paper: str | None = None
     variant: bool = False
     differs: str | None = None
+    seconds: int = SECONDS_DEFAULT
 
 
 class WrittenPurpose(BaseModel):
@@ -183,7 +188,7 @@ class RoundChoice:
     starts: what the form starts; instead: why that isn't the usual form, or None. protection, cost, needs: of what it
     starts. forms: all forms, the default first; none for a preset, which has only one. impossible: combinations that
     aren't supported, with reasons. refused: why no round of it can be opened now, or None. prepare: the ranker that
-    has to be prepared first, if any. differs: the main differences from the paper, and why.
+    has to be prepared first, if any. differs: the main differences from the paper, and why. seconds: usual deadline.
     """
 
     system: str
@@ -194,6 +199,7 @@ class RoundChoice:
     protection: str
     cost: str
     needs: str
+    seconds: int
     starts: str
     forms: tuple[FormChoice, ...] = ()
     impossible: tuple[str, ...] = ()
@@ -275,6 +281,13 @@ def written() -> WrittenPurposes:
     )
 
 
+def usual_seconds(system: str) -> float:
+    """The usual deadline of a round of this system, in any form."""
+    name = system.partition("/")[0]
+    choices = (each for purpose in written().purposes for each in purpose.choices)
+    return float(next((each.seconds for each in choices if each.system == name), SECONDS_DEFAULT))
+
+
 def purposes(services: Services) -> list[RoundPurpose]:
     """All purposes, with what the current release can run."""
     texts, costs = written(), cost_words(services)
@@ -343,6 +356,7 @@ def _choice(services: Services, written: WrittenChoice, paper: str | None, costs
         protection=resolve(spec.protection).describe(number),
         cost=costs[spec.name],
         needs=needs_message(spec),
+        seconds=written.seconds,
         forms=_forms(written.system, costs),
         impossible=impossible(written.system),
         refused=refused,

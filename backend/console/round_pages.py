@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import Response
 
 from backend.console.controller import ConsoleController, Values
-from backend.console.purposes import backfill_shown, purposes
+from backend.console.purposes import backfill_shown, purposes, usual_seconds
 from backend.console.quality_pages import SHOWN, drawn, state_of
 from backend.federation.errors import RoundImpossible
 from backend.federation.rounds.coordinator import Coordinator
@@ -151,7 +151,6 @@ def scheduled(schedule: Schedule) -> str:
 
 CHOSEN = "small_ranker"
 """The form's default choice."""
-SECONDS_DEFAULT = 60
 LABELS = WORDS.table("round_labels")
 FormText = Annotated[str, Form()]
 """Accepts any input: the form shows invalid input again, with the error."""
@@ -166,20 +165,21 @@ class RoundForm:
     aggregation: FormText = ""
     cohort: FormText = str(COHORT_DEFAULT)
     cohort_minimum: FormText = str(minimum_of(COHORT_DEFAULT, None))
-    seconds: FormText = str(SECONDS_DEFAULT)
+    seconds: FormText = ""
     every_minutes: FormText = ""
     waiting: FormText = ""
 
     def request(self) -> RoundRequest:
-        """The requested round; an empty protection or aggregation means the default.
+        """The requested round; an empty protection, aggregation or deadline means the usual one.
 
         Raises UnknownSystem, or RoundImpossible for an invalid number or combination.
         """
+        system = self.system.strip()
         return RoundRequest(
-            full_name(self.system.strip(), self.protection.strip() or None, self.aggregation.strip() or None),
+            full_name(system, self.protection.strip() or None, self.aggregation.strip() or None),
             _whole("cohort", self.cohort),
             _whole("cohort_minimum", self.cohort_minimum),
-            _number("seconds", self.seconds),
+            _number("seconds", self.seconds) if self.seconds.strip() else usual_seconds(system),
         )
 
     def schedule(self) -> Schedule:

@@ -10,7 +10,15 @@ from typing import get_args
 
 import pytest
 
-from backend.console.purposes import backfill_shown, needs_message, purposes, startable, sum_costs, written
+from backend.console.purposes import (
+    SECONDS_DEFAULT,
+    backfill_shown,
+    needs_message,
+    purposes,
+    startable,
+    sum_costs,
+    written,
+)
 from backend.console.round_pages import WORDS, ended_messages, fleet_message, steps
 from backend.federation.rounds.opening import UpdatesNeeded, need_of
 from backend.federation.rounds.records import CheckIns
@@ -91,6 +99,8 @@ def test_every_papers_card_starts_a_form_that_the_usual_cohort_can_run(card: str
     assert ("Main differences from the paper" in about) is (card in PRESETS)
     assert ("the noise of secure would hide the signal" in about) is (card in ("basis", "codebook"))
     assert needs_message(spec).capitalize() in about
+    assert f"<dt>Usual deadline</dt><dd>{opened.seconds:g} seconds</dd>" in about, "the form leaves it open"
+    assert opened.seconds >= SECONDS_DEFAULT
 
 
 def test_card_keeps_its_noise_where_enough_devices_are_present() -> None:

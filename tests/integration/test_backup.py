@@ -30,6 +30,7 @@ from device_app.errors import ReleaseRefused
 from device_app.store.database import Database
 from device_app.store.releases import InstalledReleases
 from tests.doubles.kills import Killed, Kills, listen
+from tests.doubles.long_form import by_length
 from tests.doubles.migrated import migrated
 from tests.doubles.recall_app import Running, running_server
 from tests.doubles.recall_world import settings_in
@@ -204,7 +205,9 @@ def killed_at(step: int, folder: Path, work: Callable[[], object]) -> bool:
     return False
 
 
+@pytest.mark.long_form
 def test_backup_killed_at_any_step_leaves_a_complete_or_resumable_copy(backend: Running, tmp_path: Path) -> None:
+    """Every second step in the short form."""
     settings, folder = backend.services.settings, tmp_path / "backup"
     make = partial(back_up, settings, folder)
     assert killed_at(4, folder, make)
@@ -215,7 +218,7 @@ def test_backup_killed_at_any_step_leaves_a_complete_or_resumable_copy(backend: 
         copy = shutil.copytree(folder, tmp_path / f"copy-{step}")
         killed = killed_at(step, copy, partial(back_up, settings, copy))
         assert check_backup(settings, copy).newest_release in (("r1", "r2") if killed else ("r2",)), step
-        step += 1
+        step += by_length(2, long=1)
     assert step > 5
     make()
 
@@ -230,7 +233,7 @@ def test_backup_killed_at_any_step_leaves_a_complete_or_resumable_copy(backend: 
         assert (new.data_dir / "signing.key").read_bytes() == key.read_bytes(), step
         store = ReleaseStore.open(migrated_engine(new.data_dir), new)
         assert store.require_current().release == "r2", step
-        step += 1
+        step += by_length(2, long=1)
     assert step > 20
 
 

@@ -54,6 +54,7 @@ from protocol.words_of_titles import (
     joined_texts,
 )
 from tests.doubles.learning_world import WITHIN_SEC, gradients_of_both, manifest_of, row_of, sync
+from tests.doubles.long_form import by_length
 from tests.doubles.new_page import new_page
 from tests.doubles.small_world import DIMENSIONS, SmallWorld, warm_up_to_train
 from tests.doubles.words_encoder import keep_words_encoder, words_of
@@ -301,15 +302,21 @@ def test_round_without_noise_applies_the_papers_step_to_both_models(
     assert not any(one.id in path for one in pool.live(world.services.updater._clock()) for path in asked)
 
 
+@pytest.mark.long_form
+@pytest.mark.parametrize("system", by_length([], long=[NAML_EXACT]))
 def test_naml_round_trains_its_views_and_reembeds_the_pool(
-    world_of_words: SmallWorld, devices: list[Device], recorded: tuple[list[RowSamples], list[dict[str, np.ndarray]]]
+    world_of_words: SmallWorld,
+    devices: list[Device],
+    recorded: tuple[list[RowSamples], list[dict[str, np.ndarray]]],
+    system: str,
 ) -> None:
+    """In the long form alone: test_whole_news_models compares NAML's gradients, and the round above is the same."""
     world = world_of_words
     assert world.services is not None
     releases, pool = world.services.releases, world.services.pool
     drawn, means = recorded
     before = releases.require_current()
-    status, manifest = run(world, devices, NAML_EXACT)
+    status, manifest = run(world, devices, system)
 
     wanted = pooled(world, manifest, drawn)
     (mean,) = means

@@ -39,6 +39,7 @@ from device_app.pages.story_links import StoryLinks
 from device_app.settings import DeviceSettings
 from protocol.private_files import tighten
 from tests.doubles.backend import FakeBackend
+from tests.doubles.long_form import by_length
 from tests.doubles.small_world import free_port
 
 NOBODY = 65_534
@@ -49,8 +50,12 @@ SPY = 'for one; do if ls "$one/" >/dev/null 2>&1 || head -c 1 "$one" >/dev/null 
 """Prints what of its arguments this user can list or read."""
 
 
-@pytest.fixture(params=[0o022, 0o000], ids=["umask 022", "umask 000"])
+USUAL = pytest.param(0o022, id="umask 022", marks=pytest.mark.long_form)
+
+
+@pytest.fixture(params=[*by_length([], long=[USUAL]), pytest.param(0o000, id="umask 000")])
 def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The umask that protects nothing, and in the long form the usual one, too."""
     before = os.umask(request.param)
     yield
     os.umask(before)

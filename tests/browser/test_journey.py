@@ -87,7 +87,7 @@ def wait_until(page: Page, true: Callable[[], bool], what: str, *, reload: bool 
     end = time.monotonic() + WITHIN_SEC
     while not true():
         assert time.monotonic() < end, f"{what}; the page says: {page.inner_text('main')[:600]}"
-        page.wait_for_timeout(200)
+        page.wait_for_timeout(500)
         if reload:
             page.reload()
 

@@ -19,7 +19,7 @@ from tests.doubles.small_world import SmallWorld, first_folder, shared_cache
 pytestmark = [pytest.mark.browser, pytest.mark.node]
 KIND = 0
 """The seed of a server without troubles."""
-SECONDS = 20.0
+SECONDS, ACT_SEC = 20.0, 2.0
 LOOPS = {"POST /v1/recall", "POST /v1/news/bodies", "GET /v1/releases/current", "GET /v1/news/front"}
 SPREAD = 3.0
 """The longest pause of a loop is so many times the shortest."""
@@ -45,7 +45,7 @@ def test_active_page_sends_the_same_requests_as_an_idle_one(
     """Stories are opened and liked, and "New page" is pressed; how often each page sends a request is random alone."""
     with ExitStack() as stack:
         front, port = per_reader_front(stack, world, hurried_script(tmp_path))
-        (found,) = pairs(chromium, front, port, [KIND], SECONDS)
+        (found,) = pairs(chromium, front, port, [KIND], SECONDS, ACT_SEC)
     assert len(found.acts) >= 5
     idle, reading = found.received
     still, read = counted(idle), counted(reading)

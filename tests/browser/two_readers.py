@@ -127,9 +127,17 @@ def read_on(page: Page, act: int) -> None:
 
 
 def pairs(
-    browser: Browser, front: PerReaderFront, port: int, seeds: Sequence[int], seconds: float = SESSION_SEC
+    browser: Browser,
+    front: PerReaderFront,
+    port: int,
+    seeds: Sequence[int],
+    seconds: float = SESSION_SEC,
+    act: float = ACT_SEC,
 ) -> list[Pair]:
-    """Sessions side by side, a pair a seed; which page of a pair came first is drawn from it, too."""
+    """Sessions side by side, a pair a seed; which page of a pair came first is drawn from it, too.
+
+    act: the pause between two actions of a reader, in seconds.
+    """
     found = []
     for seed in seeds:
         kinds = ("idle", "reading") if seed // len(TROUBLE_KINDS) % 2 else ("reading", "idle")
@@ -147,7 +155,7 @@ def pairs(
         for pair in found:
             pair.acts.append(time.monotonic() - pair.reading.visit.began_sec)
             read_on(pair.reading.page, len(pair.acts))
-        found[-1].reading.page.wait_for_timeout(1_000 * ACT_SEC)
+        found[-1].reading.page.wait_for_timeout(1_000 * act)
     for pair in found:
         pair.end(seconds)
     return found

@@ -199,7 +199,8 @@ def test_round_updates_article_vectors_in_the_pool_and_on_the_devices(
     request: pytest.FixtureRequest,
 ) -> None:
     """The short form steps the news model in this process, the long form in one of its own, as a server does."""
-    by_length(request.getfixturevalue, long=str)("stepped_here")
+    if by_length(True, long=False):
+        request.getfixturevalue("stepped_here")
     world = learning_world
     assert world.services is not None
     set_up(world, monkeypatch, owners_minimum=2, fraction_bits=16)

@@ -308,7 +308,7 @@ class RequestLimits:
         """
         self._note, self._source_of, self._rates = note, source_of, rates
         self._app, self._recall, self._times = app, recall, times or BodyTimes()
-        self._refused = 0
+        self._others_refused = 0
         self._refusals_logged_at = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -369,6 +369,7 @@ class RequestLimits:
             await problem_response(often, headers=waits)(scope, receive, noted_send)
         except OverCapacity as full:
             await problem_response(full)(scope, receive, noted_send)
+            self._others_refused += scope["path"] != RECALL
             self._note_refusals()
             return
         except Exception as error:
@@ -403,12 +404,11 @@ class RequestLimits:
 
     def _note_refusals(self) -> None:
         """Log one line per second, however many are refused: the log must not cost what refusing saves."""
-        self._refused += 1
         now = time.monotonic()
         if now - self._refusals_logged_at >= 1:
             self._refusals_logged_at = now
             recalls = self._recall.refused if self._recall else 0
-            _log.warning("over capacity: %d of the requests refused so far, %d for recall", self._refused, recalls)
+            _log.warning("over capacity: %d recall and %d other requests refused so far", recalls, self._others_refused)
 
 
 class ReadAdmission:

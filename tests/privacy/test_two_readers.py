@@ -63,7 +63,7 @@ def test_comparison_detects_pages_that_send_requests_when_opened(tmp_path: Path)
 @pytest.mark.long_form
 @pytest.mark.parametrize("sessions", by_length([], long=[SESSIONS]))
 def test_classifier_detects_pages_that_send_requests_when_opened(tmp_path: Path, sessions: int) -> None:
-    """The classifier can succeed: pages that send requests are told from others without equal draws."""
+    """The classifier can succeed: it recognises pages that send requests, without equal draws."""
     idle, reading = (
         [
             session(tmp_path / f"{seed}-{reads}", seed, "kind", reads=reads, spoil=asks_for_each_page)

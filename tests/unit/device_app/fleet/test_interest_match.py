@@ -110,7 +110,7 @@ def test_curve_drops_for_a_reversed_ranking_and_recovers_after_the_roll_back(
         assert [each.release for each in curve.points] == ["r1", "r2", "r3"]
         assert first.value > 0.5
         assert (first.gain, first.low, first.high) == (0, 0, 0)
-        # The mean, not the interval: reports are drawn anew each time, and in 3 of 50 runs nine readers' interval of
+        # The mean, not the interval: reports are random, and in 3 of 50 runs nine readers' interval of
         # NDCG reached above 0. The mean was -0.29 with a deviation of 0.045.
         assert worse.gain < 0, "the readers' own topics fell"
         assert back.value == pytest.approx(first.value), "the same readers, clicks and news, whatever was read since"

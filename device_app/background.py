@@ -20,7 +20,7 @@ TEXTS_WAKE_SEC = 1.0
 AFTER_TROUBLE_SEC = 5.0
 STOP_WAIT_SEC = 15.0
 COPY_FIRST_SEC, COPY_LOOK_SEC = 20.0, 300.0
-"""Seconds until a copy is first considered, after the first page, and later on average."""
+"""Seconds from the first page until the first copy is considered, and mean seconds between later checks."""
 FIRST_RECALL = (0.02, 0.2)
 """Fraction of the usual pause between first sync and first request for candidates.
 
@@ -65,7 +65,6 @@ class Background:
             self._threads.append(Thread(target=watch.run, args=(self._stop,), name="watch"))
 
     def start(self) -> None:
-        """Start all threads."""
         for thread in self._threads:
             thread.daemon = True
             thread.start()
@@ -140,7 +139,7 @@ class Background:
             yield self._until_next_step(mean_sec)
 
     def _train(self) -> None:
-        """Run a step if the reader allows this device to take part in anything."""
+        """Run a training step if the reader allows any kind of participation."""
         settings = self._device.parts.policy.own
         if settings.training or settings.counting:
             self._outcome = self._device.train_step()
@@ -186,7 +185,7 @@ class Background:
             self._stop.wait(seconds() * self._chance.uniform(*SPREAD))
 
     def _guarded(self, name: str, step: Callable[[], object]) -> bool:
-        """Run a step and return True if it failed.
+        """Run a step and return whether it failed.
 
         `Device` has already recorded the error for the status page.
         """

@@ -63,11 +63,10 @@ from device_app.uplink.watch import BackendWatch
 from protocol.releases import ReleaseManifest
 
 NOTHING_LEAVES = {"mode": "broadcast", "counting": False, "training": False}
-"""The switches of a reader who runs their own feeds."""
+"""The privacy settings of a reader who runs their own feeds."""
 
 
 def utc_now() -> datetime:
-    """Return the current time; the device's clock."""
     return datetime.now(UTC)
 
 

@@ -69,7 +69,7 @@ from protocol.own_feeds import Preparation
 
 PRIVACY_CHANGES = "privacy"
 JUDGED_A_STEP = 10_000
-"""Articles that a sync step tries the reader's mute rules on."""
+"""Maximum number of articles that one sync step checks against the reader's mute rules."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Reading:
         return self._serving.feed_context.popular.now(*self._serving.known_news())
 
     def popular_since(self) -> datetime | None:
-        """Return when the newest private count behind it was opened; None before the first."""
+        """Return when the newest private count that this list uses was opened; None before the first."""
         return self._serving.feed_context.popular.counted_at()
 
     def other_sources(self, card: NewsCard) -> list[Source]:
@@ -208,7 +208,7 @@ class ReaderLibrary:
         self._clock, self._whole_pool = parts.clock, whole_pool
 
     def read_news(self) -> Container[str]:
-        """Return the articles that were opened or marked as read, to look up ids in."""
+        """Return the ids of articles that were opened or marked as read."""
         return self._stores.read_marks
 
     def mark(self, news_ids: Sequence[str], *, read: bool = True) -> int:
@@ -226,7 +226,7 @@ class ReaderLibrary:
         return self._stores.read_marks.size(batch)
 
     def undo_mark(self, batch: int) -> int:
-        """Mark the stories of a mark as unread again; return how many."""
+        """Undo a mark: its stories are unread again; return how many."""
         return self._stores.read_marks.undo(batch)
 
     def react(self, news_id: str, kind: ReactionKind) -> bool:
@@ -332,7 +332,7 @@ class ReaderInterests:
     def mute(self, key: int, muted: bool) -> None:
         """Exclude an interest from feed and reports, or include it again.
 
-        The next report is drawn afresh.
+        The next report is drawn again.
         """
         with self._parts.choosing():
             self._parts.names.mute([click.card.id for click in self._interest(key)], muted)
@@ -340,7 +340,7 @@ class ReaderInterests:
         self._serving.changed()
 
     def forget(self, key: int) -> None:
-        """Delete the clicks of an interest permanently; the next report is drawn afresh."""
+        """Delete the clicks of an interest permanently; the next report is drawn again."""
         news_ids = {click.card.id for click in self._interest(key)}
         with self._parts.copies.deleting():
             self._stores.clicks.delete_news(news_ids)
@@ -425,7 +425,7 @@ class ReaderPrivacy:
     def change(self, **changes: Any) -> PrivacySettings:
         """Change and store switches.
 
-        Changing the limit of a report's cost, or whether searches influence it, makes the next report a fresh draw.
+        Changing the limit of a report's cost, or whether searches influence it, makes the next report a new draw.
         Raises pydantic's ValidationError, which names the field and its limit.
         """
         before = self._parts.policy.own
@@ -548,9 +548,9 @@ class Device:
             self.parts.syncing.take_pictures()
 
     def _can_rank(self) -> bool:
-        """Ask the reader's own server for the feeds; return whether there is something to sync besides.
+        """Fetch the feed list from the reader's own server; return whether that server can rank.
 
-        If it can't be reached, the next request says so.
+        True for any other server, and for an own server that can't be reached: the sync that follows reports that.
         """
         if self.own_server is None:
             return True
@@ -577,7 +577,7 @@ class Device:
     def prefetch_step(self) -> bool:
         """Fetch the texts of one returned list; False if none waits.
 
-        For hosts without `app`'s threads.
+        For programs that don't run `app`'s threads.
         """
         with self.alerts.of("texts"):
             return self.parts.bodies.step()

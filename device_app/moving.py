@@ -31,10 +31,9 @@ class Moving:
 
     Args:
         set_privacy: changes and stores switches.
-        changed: is called when the data that feeds are made from has changed.
-        keeps_switches: whether the reader's switches stay unchanged regardless of the file. A device with own feeds
-        keeps them,
-            since nothing may leave it (`composition.NOTHING_LEAVES`).
+        changed: called when data that feeds are made from has changed.
+        keeps_switches: ignore the file's switches. Set on a device with own feeds, which sends nothing
+            (`composition.NOTHING_LEAVES`).
     """
 
     def __init__(

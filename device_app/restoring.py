@@ -80,8 +80,8 @@ def restore_copies(settings: DeviceSettings, now: datetime) -> tuple[ReplacedDat
 def start_anew(settings: DeviceSettings, now: datetime) -> tuple[ReplacedDatabase, ...]:
     """Replace each lost or damaged database with an empty one; intact ones stay.
 
-    The device then lacks everything it contained, including the ledger. The damaged file and its copy are
-    kept aside. Does nothing for a new profile. Raises StoreBroken, ProfileInUse.
+    The device then lacks everything that the database contained, including the ledger. The damaged file and its copy
+    are moved aside. Does nothing for a new profile. Raises StoreBroken, ProfileInUse.
     """
     lock = ProfileLock(settings.home)
     migrations = dict(zip(databases_of(settings), (MIGRATIONS, SEARCH_MIGRATIONS), strict=True))

@@ -66,8 +66,6 @@ class PerformanceSettings(BaseModel):
 
 
 class DeviceSettings(FileSettings):
-    """Settings of one reader's device app."""
-
     model_config = SettingsConfigDict(
         frozen=True,
         extra="forbid",
@@ -81,7 +79,7 @@ class DeviceSettings(FileSettings):
     data_dir: SetPath = Field(default_factory=lambda: user_data_path("ownfeed", appauthor=False))
     """Where profiles live; this one's database is <data_dir>/devices/<profile>/device.sqlite."""
     backend_url: str = Field(default="http://127.0.0.1:8400", pattern=r"^https?://")
-    """The backend."""
+    """Address of the server."""
     backend_key: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     """The backend's Ed25519 public key in hex, or one that it was rotated from. Without it the first key seen is
     trusted and pinned."""
@@ -127,7 +125,7 @@ class DeviceSettings(FileSettings):
 
     @property
     def pinned_key(self) -> bytes | None:
-        """The setting `backend_key` as bytes, or None."""
+        """Return the setting `backend_key` as bytes, or None if it is unset."""
         return bytes.fromhex(self.backend_key) if self.backend_key else None
 
     @property
@@ -137,7 +135,6 @@ class DeviceSettings(FileSettings):
 
     @property
     def database(self) -> Path:
-        """The database of this profile."""
         return self.home / "device.sqlite"
 
     @classmethod

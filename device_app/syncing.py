@@ -141,9 +141,9 @@ class Syncing:
             self.online = True
 
     def _take_default_list(self, answer: DefaultListAnswer | None) -> None:
-        """Queue the texts of what is new on the list, or of all of it once per run and after some were given up.
+        """Queue the texts of new articles on the list, or of all: once per run, and after some could not be fetched.
 
-        After some were given up it asks for all, whichever are here: those depend on what was read.
+        In the second case it requests all, whichever are stored, since those depend on what was read.
         """
         models = self._serving.models()
         if answer is not None and (answer.order is None or (self._texts_checked and not self._bodies.lost_some())):

@@ -73,7 +73,7 @@ class Bodies:
         self._lost = False
 
     def lost_some(self) -> bool:
-        """Return whether texts of the default list were given up since the last call."""
+        """Return whether fetching texts of the default list was given up since the last call."""
         lost, self._lost = self._lost, False
         return lost
 

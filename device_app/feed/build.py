@@ -71,7 +71,10 @@ class Promise:
 
 
 def promised(feed_context: FeedContext, models: ServingModels, new: frozenset[str]) -> Promise:
-    """Return which of the stories `new` the next page will show; draws at random apart from the pages themselves."""
+    """Return which of the stories `new` the next page will show.
+
+    Its random draws don't affect those of the pages.
+    """
     aside = replace(feed_context, chance=random.Random(0))
     drafted = _drafted(aside, models, None, feed_context.clock(), Stopwatch())
     return Promise(new, {item.card.id: item.slot for item in drafted.page.items if item.card.id in new})

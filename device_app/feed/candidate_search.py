@@ -38,7 +38,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _Search:
-    """clicks: how many have vectors. pool: what is near them in this device's copy of the pool; None without a copy."""
+    """clicks: how many have vectors. pool: what this device's copy of the pool has near them; None without a copy."""
 
     models: ServingModels
     clicks: int

@@ -64,7 +64,7 @@ class Share:
         return Share(self.rows[rows], self.least)
 
     def beside(self, taken: Sequence[int]) -> Share:
-        """Return the remaining share after these rows are placed."""
+        """Return what remains of the share after these rows are placed."""
         return Share(self.rows, max(0, self.least - int(np.count_nonzero(self.rows[list(taken)]))))
 
 

@@ -26,7 +26,7 @@ from device_app.settings import FeedSettings
 FRESH_POOL = 40
 """Fresh articles are drawn from this many of the newest."""
 COLUMN_SHARE = 0.75
-"""How much of `reading_share` one topic may fill with personal places; its developing stories come on top."""
+"""Share of `reading_share` that one topic's personal places may fill; its developing stories come on top."""
 
 
 def fresh_rows(

@@ -67,7 +67,7 @@ class ViewsOfReader:
         self._towers = {"reading": reading, "searches": searches}
 
     def given(self, model: str, encoder: str) -> ReaderViews:
-        """Return the reader's views for a model of a release with this encoder."""
+        """Return the reader's views for ranking with this release's model."""
         vector = self._searched.vector(encoder)
         found = {view: towers.get(model) for view, towers in self._towers.items()}
         return ReaderViews(

@@ -49,7 +49,7 @@ class HeldList:
 class HeldIds:
     """The ids of a list in the order in which it was made.
 
-    new: how many stories it would add if it were made now. before: when the previous list was made.
+    new: how many stories a list made now would add. before: when the previous list was made.
     """
 
     made_at: datetime
@@ -60,7 +60,7 @@ class HeldIds:
 
 @dataclass(frozen=True)
 class HeldResults:
-    """The ids of everything a search found, in order. new: how many more it would find now."""
+    """The ids of all results of a search, in order. new: how many more a search made now would find."""
 
     made_at: datetime
     ids: tuple[str, ...]

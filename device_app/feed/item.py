@@ -28,9 +28,9 @@ ReasonKind = Literal[
 class Reason:
     """Why a story is in the feed, as a sentence for the reader. Made and kept on the device.
 
-    words is empty if nothing true says something of this story or this reader; then no reason is shown.
-    clicks are the reader's own clicked articles that weighed most, strongest first (at most three). interest is the
-    label of the interest cluster they belong to, if any.
+    words is empty if nothing specific to this story or reader can be said; then no reason is shown. clicks are the
+    reader's own clicked articles that weighed most, strongest first (at most three). interest is the label of the
+    interest cluster they belong to, if any.
     """
 
     kind: ReasonKind
@@ -58,9 +58,9 @@ class Feed:
     """A built feed, saved before it is shown.
 
     fresh counts the items from the last fresh_hours, in any slot. device_ms and server_ms: milliseconds by stage
-    (server_timing); recalled counts the candidates it was chosen from, left_out those of them and of the default list
-    that the reader has opened or hides. Items with slot 'more' were added at its end; complete: there are no more to
-    add.
+    (server_timing). recalled counts the candidates that it was chosen from; left_out counts those of them, and of the
+    default list, that the reader has opened or hidden. Items with slot 'more' were added at its end; complete: there
+    are no more to add.
     """
 
     feed_id: str
@@ -83,7 +83,6 @@ class Feed:
 
     @property
     def lead(self) -> FeedItem | None:
-        """The item that leads the page, or None."""
         return next(iter(self.in_slot("lead")), None)
 
 

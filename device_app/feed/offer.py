@@ -38,7 +38,7 @@ class Offer:
 
 
 def offered(feed: Feed, stores: DeviceStores, serving: Serving) -> Offer:
-    """Return what is offered in place of a feed; sends no request."""
+    """Return what a new page would offer in place of this feed; sends no request."""
     if not feed.feed_id:
         return Offer()
     before, after = stores.feeds.beside(feed.feed_id)

@@ -38,14 +38,11 @@ class Folder:
 
 @dataclass(frozen=True)
 class Overview:
-    """All folders, those at top level first."""
-
     folders: tuple[Folder, ...]
     only_unread: bool
 
     @property
     def unread(self) -> int:
-        """How many unread stories there are."""
         return sum(folder.unread for folder in self.folders)
 
     @property

@@ -26,7 +26,7 @@ from device_app.settings import FeedSettings
 
 LEAST_REPORTS, REPORTS_PER_STORY = 2, 3
 UNSEEN_ENOUGH = 100
-"""With so many unseen articles, seen ones only fill shares that lack unseen ones."""
+"""From this many unseen articles on, seen ones appear only in shares with too few unseen ones."""
 
 
 def developing_groups(
@@ -189,7 +189,7 @@ def _led(
     free: NDArray[np.bool_],
     taken: list[int],
 ) -> list[int]:
-    """Return the personal rows with one that may lead in front, if there is any: one of them, or else the best free."""
+    """Return the personal rows with one that may lead in front: one of these rows if possible, else the best free."""
     lead = next((row for row in picked if may_lead[row]), None)
     if lead is not None:
         return [lead, *(row for row in picked if row != lead)]

@@ -1,4 +1,4 @@
-"""Ranks stories of rare publishers higher, so that a weekly essay isn't buried by a news agency."""
+"""Ranks stories of publishers that rarely publish higher, so that a news agency doesn't bury a weekly essay."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from device_app.store.pool_codes import PoolStore
 from device_app.store.preferences import RARE_FIRST, Preferences
 
 RARE_A_WEEK, OFTEN_A_WEEK = 1.0, 16.0
-"""Up to so many stories a week the lift is whole; from so many on there is none."""
+"""Stories a week up to which a publisher gets the full lift, and from which on it gets none."""
 HALF_LIFE_HOURS = 168.0
 
 

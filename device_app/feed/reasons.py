@@ -40,9 +40,9 @@ def reasons(
 
     The reason for a personal place is the term that raised its score most above the average, among terms that can be
     named. Similarity to an article that was read or liked is named only if it passes `feed.similarity`. If no such term
-    raises a story, the reason says whether it is recent or its editors rated it above average; else it has no words,
-    since no sentence would say something of this story or this reader. recent [n]: whether each was published in the
-    last `fresh_hours`.
+    raises a story, the reason says whether it is recent or its editors rated it above average; otherwise it is empty,
+    since nothing specific to this story or reader can be said. recent [n]: whether each was published in the last
+    `fresh_hours`.
     """
     read = _Read(user_preferences)
     stories = Counter(candidates.cards[place.row].story for place in page if place.slot == "developing")

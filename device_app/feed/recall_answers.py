@@ -52,7 +52,7 @@ class RecallAnswers:
     def keep(self, answer: RecallAnswer, dimensions: int, *, blank: bool) -> Candidates:
         """Store an answer just received and return its candidates. Raises AnswerMalformed.
 
-        blank: whether it answers a blank report.
+        blank: whether the report that it answers was blank.
         """
         if self._kept is not None and self._kept.answer is answer:
             found = self._kept.found
@@ -87,7 +87,7 @@ class RecallAnswers:
         return self._kept
 
     def _of_last_run(self) -> _Kept | None:
-        """Return what is left of it: the cards that are still here with vectors, or None."""
+        """Return what is left of the previous run's answer: the cards that are still here with vectors, or None."""
         kept = self._preferences.get(LAST_ANSWER)
         if kept is None:
             return None

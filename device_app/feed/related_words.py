@@ -28,7 +28,7 @@ class SearchTerm:
 
 
 def terms_of(text: str) -> list[SearchTerm]:
-    """Return the terms of a search: the longest known phrases, then words, without those that say nothing alone."""
+    """Return the search's terms: the longest known phrases, then single words, without words like "the"."""
     skipped, _ = _lists()
     words = [part for word in folded(text).split()[:QUERY_WORDS_LIMIT] for part in _plain(word)]
     terms: list[SearchTerm] = []
@@ -115,7 +115,7 @@ def _plain(word: str) -> list[str]:
 
 @cache
 def _lists() -> tuple[frozenset[str], dict[str, list[str]]]:
-    """Return the words that say nothing alone, and the related phrases of each phrase."""
+    """Return the words that are ignored on their own, and the related phrases of each phrase."""
     text = (resources.files("device_app.feed") / "related_words.toml").read_text("utf-8")
     table = tomllib.loads(text)
     keys: dict[str, list[str]] = {key: others.split(", ") for key, others in table["related"].items()}

@@ -27,7 +27,7 @@ from protocol.news import NewsCard
 MAIN_COLUMN: tuple[PageSlot, ...] = ("lead", "for_you", "more")
 """The slots of the main column; the others stand beside it on a wide page.
 
-Reading down one column passes nothing of the other.
+A reader who goes down one column doesn't pass the stories of the other.
 """
 WATCHED_KEPT = 100
 
@@ -84,7 +84,7 @@ class Viewing:
 
 RELATED = 4
 LOOKED_AT = 60
-"""Number of nearest articles considered for the related ones."""
+"""Number of nearest articles from which the related ones are chosen."""
 
 
 class Stories:

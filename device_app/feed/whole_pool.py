@@ -32,16 +32,17 @@ FRESH_GAIN, FRESH_DAYS = 0.5, 7.0
 NEAR, NEAR_LEADS, NEAR_LOOKED_AT = 10, 5, 60
 """Similar stories: how many are shown, for how many best results, out of how many nearest."""
 RELATED_WEIGHT = 0.9
-"""Of a related word, where the word itself has 1."""
+"""Weight of a related word; the word itself has 1."""
 TOPIC_WEIGHT, TOPIC_HALF, TOPIC_PRIOR = 2.0, 0.3, 3
-"""A topic counts as much as two words where all its stories have the word; half of that where 0.3 of them have it.
-TOPIC_PRIOR stories without the word are added, so that a small topic proves little."""
+"""Parameters of a topic's weight. A topic counts like two words if all its stories have the word, and half as much if
+0.3 of them do. TOPIC_PRIOR stories without the word are added, so that a small topic proves little.
+"""
 EACH_STORY = 4
-"""Articles taken for each shown, since an event may have several and the reader may hide some."""
+"""Articles fetched per story shown, since an event may have several and the reader may hide some."""
 MEANING_FLOOR = 0.275
-"""Least score of a story without all words: 25 queries that nothing answers reached 0.27 at most."""
+"""Minimum score of a story that lacks some of the words. 25 queries without an answer scored at most 0.27."""
 ROUNDED = 1e6
-"""Scores are rounded to this, so that both devices find the same ones equal."""
+"""Scores are rounded to 1 / ROUNDED, so that Python and browser devices find the same ties."""
 
 
 @dataclass(frozen=True)

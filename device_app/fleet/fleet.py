@@ -145,7 +145,7 @@ class Fleet:
             member.device.close()
 
     def _guarded(self, step: Callable[[Member], object], member: Member) -> None:
-        """Run a step, waiting while the server is busy, until the fleet closes."""
+        """Run a step; while the server is busy, wait and retry, until the fleet closes."""
         try:
             patiently(
                 lambda: step(member),

@@ -22,7 +22,7 @@ Stages = Mapping[str, float]
 
 
 class StageRecorder:
-    """Collects the pages of one device, each with the candidates' request before it.
+    """Collects the pages of one device, each with the request for candidates before it.
 
     pages: (milliseconds of the device's stages, of the server's stages).
     """
@@ -43,9 +43,9 @@ class StageRecorder:
 
 
 def stages_of(pages: list[tuple[Stages, Stages]], readers: int) -> MeasuredLatency:
-    """Return p50 and p95 of every stage; at least one page.
+    """Return p50 and p95 of every stage. Expects at least one page.
 
-    The server's stages are taken out of the device's wait for the network, which contains them.
+    The server's stages are subtracted from the device's wait for the network, which contains them.
     """
     rows = []
 
@@ -66,7 +66,7 @@ def stages_of(pages: list[tuple[Stages, Stages]], readers: int) -> MeasuredLaten
 
 
 def measure(settings: DeviceSettings, readers: int, pages: int) -> MeasuredLatency:
-    """Let this many readers ask for this many pages each.
+    """Let each of `readers` readers request `pages` pages.
 
     Raises RuntimeError with the first device's error, or if no page was made.
     """
@@ -91,7 +91,7 @@ def measure(settings: DeviceSettings, readers: int, pages: int) -> MeasuredLaten
 
 
 REPORTS = PrivacySettings(clicks_per_report=1, epsilon_per_day_reports=1e9, epsilon_lifetime_reports=1e9)
-"""Every page has a new report, so that its stages are measured; no real reader has these devices."""
+"""Settings for the benchmark only: every page draws a new report, so that its stages are measured."""
 
 
 def main(url: str, readers: str, pages: str, folder: str) -> None:

@@ -45,7 +45,7 @@ class FleetParticipation:
     def became(self, round_id: str) -> dict[str, int]:
         """Return how many members took part in a finished round (`sent`), and why the others didn't.
 
-        The reasons are those of `Outcome`, `late` for members that began but didn't finish, or `absent` for those that
+        The reasons are those of `Outcome`, `late` for members that began but didn't finish, and `absent` for those that
         never checked in.
         """
         kept, found = self._became.get(round_id, {}), Counter[str]()

@@ -194,10 +194,7 @@ def _live(
 
 
 def _uplink(fleet: Fleet) -> Uplink:
-    """Return the uplink of the first device, which polls for all.
-
-    After a crash it has a new one.
-    """
+    """Return the uplink of the first device, which polls for all; a device that crashed has a new one."""
     return fleet.members[0].device.parts.uplink
 
 
@@ -209,9 +206,9 @@ def _visit(fleet: Fleet, number: int, console: Console) -> None:
 
 
 def _fresh(fleet: Fleet, known: set[str], looks: int = 1) -> list[RoundStatus]:
-    """Return current rounds that accept devices and that the fleet hasn't joined.
+    """Return current rounds that accept devices and that the fleet hasn't joined, and mark them as known.
 
-    They are marked as known. looks: how many devices poll, always the same ones, since a server can't tell them apart.
+    looks: how many devices poll, always the same ones, since a server can't tell them apart.
     """
     found = _uplink(fleet).open_rounds()
     for member in fleet.members[1:looks]:

@@ -213,7 +213,6 @@ class AppApi:
         self._own.rename_folder(_folder(_label(_one(form, "s") or "")), _folder(_label(_one(form, "dest") or "")))
 
     def disable_tag(self, form: Form) -> None:
-        """Dissolve a folder; its feeds stay."""
         self._own.rename_folder(_folder(_label(_one(form, "s") or "")), ())
 
     def _read(self, ids: Sequence[str]) -> None:

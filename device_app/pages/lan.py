@@ -51,7 +51,6 @@ class LanRequests:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection."""
         await self._app({**scope, THROUGH_LAN: True}, receive, send)
 
 

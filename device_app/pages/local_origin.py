@@ -201,7 +201,6 @@ class LocalOriginMiddleware:
         self.lan = lan
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

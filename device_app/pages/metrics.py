@@ -59,7 +59,6 @@ class DeviceMetrics:
         device.parts.ledger.listen(lambda channel: self._refusals.labels(channel).inc())
 
     def router(self) -> APIRouter:
-        """Return the route."""
         routes = APIRouter()
 
         @routes.get("/metrics", response_class=Response, responses=bytes_of("text/plain"))
@@ -86,7 +85,6 @@ class MeasuredRequests:
         self.app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -48,7 +48,6 @@ class PasswordFile:
         write_file(self._path, hashed(password))
 
     def clear(self) -> None:
-        """Remove the password."""
         self._path.unlink(missing_ok=True)
 
     def matches(self, password: str) -> bool:

@@ -19,7 +19,7 @@ from device_app.privacy.noise_sources import NoiseSource
 from protocol.ring import FixedPoint, RingVector, as_integers, from_integers
 
 SIGMA_LIMIT = 2**24
-"""Steps. Keeps every intermediate number of the sampler exact, or known to 2^-40."""
+"""Maximum sigma in steps: keeps every intermediate number of the sampler exact, or known to 2^-40."""
 FLOAT_SLACK = 2.0**-40
 """More than the relative error of exp(-x) in doubles for the exponents that occur (below 700, themselves to 2^-50)."""
 
@@ -165,7 +165,7 @@ def _coins(
     """Return coins that show heads with probability exactly exp(-x).
 
     A coin shows heads if a uniform number is below exp(-x). `exponents` are doubles near x; `exactly` gives x itself,
-    asked where 64 bits don't decide.
+    for the coins that 64 bits don't decide.
     """
     words = np.frombuffer(source.uniform_bits(8 * exponents.size), dtype="<u8")
     uniform = words.astype(np.float64) * 2.0**-64

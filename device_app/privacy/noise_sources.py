@@ -23,7 +23,6 @@ class SystemNoise:
     """The operating system's cryptographic generator: what a reader's device uses."""
 
     def uniform_bits(self, n: int) -> bytes:
-        """Return n bytes of os.urandom."""
         return os.urandom(n)
 
 

@@ -114,7 +114,7 @@ def user_vector(clicks: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 UNKNOWN = -1
-"""The value under which a blank report is stored, where one draw per value is kept and reused."""
+"""Key under which a blank report is stored by mechanisms that keep one draw per value."""
 
 MadeReport = BasisLaplaceReport | BasisL1Report | CodeReport | TopicsReport | SubsetReport | NoReport
 Clear = tuple[tuple[float, ...], ...]

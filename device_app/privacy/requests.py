@@ -105,7 +105,7 @@ def seal_poll(offer: RoundOffer, stage: SumStage) -> Sealed[RoundOffer]:
 
 
 HERE = "own_server"
-"""The mechanism of a request that stays on this machine."""
+"""Mechanism of requests that stay on this machine."""
 
 
 def is_this_machine(url: str) -> bool:

@@ -44,7 +44,7 @@ from protocol.text_catalogue import TextCatalogue
 WORDS = TextCatalogue("device_app.privacy", "words.toml")
 BOTH_VIEWS = WORDS("both_views")
 NOBODYS_CLICKS = -1
-"""Stored for a cover in place of the number of clicks behind a report."""
+"""Stored for a cover report in place of the number of clicks behind it."""
 _REPORT: TypeAdapter[Report] = TypeAdapter(Report)
 
 

@@ -39,7 +39,6 @@ class GroupModels:
         return len(self.centroids)
 
     def of(self, group: int) -> Weights:
-        """Return the weights of one group."""
         return {name: block[group] for name, block in self.weights.items()}
 
 

@@ -84,7 +84,7 @@ class ViewsRanker:
     def contributions(
         self, clicks: NDArray[np.float32], candidates: NDArray[np.float32], context_features: FeatureContext
     ) -> dict[str, NDArray[np.float64]]:
-        """Return nothing: it has no features."""
+        """Return nothing: a ranker of views has no features."""
         return {}
 
     def _probabilities(

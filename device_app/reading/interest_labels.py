@@ -142,7 +142,7 @@ def _telling(
     rivals: Sequence[Sequence[NewsCard]],
     holds: Callable[[str, NewsCard], bool],
 ) -> list[str]:
-    """Return terms in a quarter of the group's articles and a larger share than in any rival's.
+    """Return terms that occur in a quarter of the group's articles and in a larger share of them than in any rival's.
 
     Sorted by how much larger the share is.
     """

@@ -85,7 +85,7 @@ class Profile:
 def without_muted(
     clicks: Sequence[ClickedNews], kept: Sequence[InterestChoice]
 ) -> tuple[tuple[ClickedNews, ...], tuple[tuple[InterestChoice, tuple[ClickedNews, ...]], ...]]:
-    """Return the clicks that count, and those of each muted interest."""
+    """Split clicks into those that count and those of each muted interest."""
     silent = {news_id for interest in kept if interest.muted for news_id in interest.news_ids}
     groups = tuple(
         (interest, tuple(click for click in clicks if click.card.id in interest.news_ids))

@@ -17,7 +17,7 @@ PatternKind = Literal["word", "phrase", "regex"]
 PATTERN_CHARS = 200
 TEXT_CHARS = 20_000
 REGEX_TEXT_CHARS = 4_000
-"""Of longer texts only the beginning is looked at."""
+"""Only this many characters from the start of a longer text are matched."""
 NODES_LIMIT = 400
 REPEATS_LIMIT = 100
 STATES_KEPT = 500
@@ -28,7 +28,7 @@ class PatternRefused(ValueError):
 
 
 Matches = Callable[[str], bool]
-"""Tells whether a text, as `plain` writes it, matches."""
+"""Tells whether a text, in the form that `plain` returns, matches."""
 
 
 def plain(text: str) -> str:
@@ -77,7 +77,7 @@ class _Chars(NamedTuple):
 
 @dataclass
 class _Node:
-    """A state of the automaton: reads a character, or passes on without one ('start' and 'end' only there)."""
+    """A state of the automaton: reads a character, or passes on without one (only there, for 'start' and 'end')."""
 
     kind: Literal["read", "pass", "start", "end", "match"]
     chars: _Chars | None = None

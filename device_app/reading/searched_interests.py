@@ -45,9 +45,9 @@ class SearchedInterests:
         return unit(np.stack(rows).mean(axis=0, dtype=np.float64)) if rows else None
 
     def names(self) -> frozenset[str]:
-        """Return unique names of everything in the view's store.
+        """Return the unique names of all searches, topics and openings in the view's store.
 
-        A name that is missing later was deleted.
+        A name that is missing in a later call was deleted meanwhile.
         """
         opened = (f"news {news_id}" for news_id, _ in self._searches.openings())
         return frozenset([*(f"{kind} {name}" for kind, name in self._wanted()), *opened])

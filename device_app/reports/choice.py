@@ -95,9 +95,9 @@ class ReportChoice:
     ) -> None:
         """Create the choice.
 
-        limit: candidates to ask for if the reader's mode doesn't say. generation returns the name of an encoder's
-        vectors on this device, or None while they are incomplete. searched returns the second view's vector by an
-        encoder, or None.
+        limit: number of candidates to request if the reader's mode doesn't set it. generation returns the name of an
+        encoder's vectors on this device, or None while they are incomplete. searched returns the second view's vector
+        by an encoder, or None.
         """
         self.policy = policy
         self.ledger = ledger

@@ -90,12 +90,12 @@ class Label:
 
     @property
     def uncovered(self) -> str:
-        """What epsilon does not cover."""
+        """What epsilon does not cover, in a sentence."""
         usual = LABELS("uncovered")
         return self.texts.get("uncovered", usual).format(uncovered=usual)
 
     def paragraph(self, mechanism: Mechanism | None) -> str:
-        """The mode in a paragraph."""
+        """Return the paragraph that describes the mode, with this mechanism's figures."""
         shown = mechanism or self.usual
         return self.texts["paragraph"].format(**(shown.figures() if shown else {}))
 

@@ -30,7 +30,7 @@ class ReportPolicy:
 
     @property
     def mode(self) -> ReportMode:
-        """The mode in force."""
+        """The mode in effect."""
         return MODES[self.settings.mode]
 
     def choice(self) -> ListChoice | None:

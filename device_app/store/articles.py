@@ -253,7 +253,6 @@ class Streams:
         return [Place(*row) for row in found]
 
     def ids(self) -> Sequence[str]:
-        """Return the ids of all articles."""
         return [row[0] for row in self._database.rows("SELECT id FROM article WHERE hidden_by IS NULL")]
 
     def read_among(self, news_ids: Collection[str]) -> frozenset[str]:

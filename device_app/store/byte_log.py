@@ -14,7 +14,7 @@ from device_app.store.rows import PAGE_SIZE, Page, from_us, if_readable, offset,
 BODY_KEPT_BYTES = 2 * 1024 * 1024
 """Most bytes kept of one body; of a longer one, its beginning, its length and the hash of the whole are kept."""
 BODIES_KEPT_BYTES = 64 * 1024 * 1024
-"""When all bodies together exceed this, the oldest are deleted; their lines stay, with length and hash."""
+"""When all bodies together exceed this, the oldest are deleted; their lines keep length and hash."""
 ENTRIES_KEPT = 20_000
 ENTRIES_KEPT_DAYS = 90
 
@@ -72,7 +72,6 @@ class LoggedRequest:
 
     @property
     def sent_bytes(self) -> int:
-        """All bytes of the request."""
         return len(self.head) + self.body_bytes
 
     @property

@@ -41,7 +41,7 @@ Remedy = Callable[[], str]
 
 
 def no_remedy() -> str:
-    """Return the remedy for a database without copies: none."""
+    """Return no remedy, for a database without copies."""
     return "Keep the file, it may be mended."
 
 
@@ -64,9 +64,9 @@ class Database:
         remedy: Remedy = no_remedy,
         page_cache_kib: int = PAGE_CACHE_KIB,
     ) -> None:
-        """Open the file, by the migrations of the device's own store if no others are named.
+        """Open the file and migrate it, by default with the migrations of the device's own store.
 
-        page_cache_kib: most of the file that is kept in memory; it fills within hours, as pages are read.
+        page_cache_kib: maximum size of the file's cache in memory; it fills within hours, as pages are read.
         """
         self.remedy = remedy
         self._page_cache_kib = page_cache_kib
@@ -138,7 +138,7 @@ class Database:
             raise StoreDamaged(self.path, f"a part of it is damaged ({' '.join(found.split())})", self.remedy())
 
     def known(self) -> Database:
-        """Return this database; it always exists, unlike that of a `LazyDatabase`."""
+        """Return this database, which always exists, unlike that of a `LazyDatabase`."""
         return self
 
     def when_undone(self, forget: Callable[[], None]) -> None:
@@ -232,7 +232,6 @@ class Database:
             return self._run(sql, values)
 
     def write_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run one statement for many rows; call it inside a transaction."""
         with self._lock:
             if not self._depth:
                 raise RuntimeError("write_many needs a transaction around it")
@@ -268,7 +267,7 @@ class Database:
             self.fold()
 
     def fold(self) -> None:
-        """Write the log into the file and empty it.
+        """Write the write-ahead log into the file and empty it.
 
         Afterwards neither contains a byte of deleted or overwritten rows. If another process reads the file for longer
         than BUSY_TIMEOUT_SEC, the log stays until the next call, at the latest when the store is closed or opened
@@ -380,7 +379,7 @@ def _run_yoyo(path: Path, migrations: Path, *, durable: bool = True) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let one process (and one of its threads) migrate at a time.
+    """Let only one process, and one of its threads, migrate at a time.
 
     The lock is a separate database, because yoyo's own lock is a row that stays behind when its process is killed.
     """

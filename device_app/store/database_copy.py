@@ -71,8 +71,11 @@ def damage(connection: sqlite3.Connection, *, whole: bool = True) -> str | None:
 
 MARK_TABLE = "copied"
 LEFT_OUT = {"sum_part": "true", "parcel": "true", "preference": f"name = '{MOVED_SEARCHES}'"}
-"""Rows left out of copies, by table: secrets and masked vectors of rounds under way, pending uploads, none of which may
-be used a second time; and searches waiting to be moved into the other view's own file."""
+"""Rows left out of copies, by table.
+
+They are secrets and masked vectors of running rounds, and pending uploads, none of which may be used a second time; and
+searches waiting to be moved into the other view's own file.
+"""
 PAGES_A_STEP = 256
 STEPS_BETWEEN_LOOKS = 10_000
 """Steps of SQLite's virtual machine between two checks of whether a copy is still wanted."""

@@ -121,7 +121,7 @@ class PopularityStore:
         return self._current.get()
 
     def keep(self, content: bytes, at: datetime) -> None:
-        """Use this answer from now on; it must have been checked."""
+        """Use this answer from now on. It must have been checked."""
         with self._database.quick_transaction():
             self._database.write(
                 "INSERT OR REPLACE INTO popularity (only, content, kept_at) VALUES (1, ?, ?)", (content, to_us(at))

@@ -343,8 +343,6 @@ class MovedViews(BaseModel):
 
 
 class ReaderExport(BaseModel):
-    """One export."""
-
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     version: Literal[2]

@@ -46,7 +46,7 @@ class FeedStore:
         )
 
     def get(self, feed_id: str) -> StoredFeed | None:
-        """One feed, if it's still kept."""
+        """Return a stored feed, or None if it is no longer stored."""
         return _feed(self._database.row("SELECT feed_id, made_at, content FROM feed WHERE feed_id = ?", (feed_id,)))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:
@@ -78,7 +78,6 @@ class FeedStore:
             self._database.write("UPDATE feed SET content = ? WHERE feed_id = ?", (feed.content, feed.feed_id))
 
     def drop(self, feed_id: str) -> None:
-        """Delete a feed."""
         with self._database.quick_transaction():
             self._database.write("DELETE FROM feed WHERE feed_id = ?", (feed_id,))
 

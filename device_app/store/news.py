@@ -15,7 +15,7 @@ from device_app.store.searches import words_of_card
 from protocol.news import AlsoIn, NewsCard
 
 KEPT_OF_A_PUBLISHER = 20
-"""So many of a publisher's articles stay however long they have been here, as the server keeps a feed's newest."""
+"""This many of a publisher's articles are never pruned, as on the server."""
 Naming = Literal["topic", "section", "publisher"]
 _WIDE = "SELECT value FROM json_each(?)"
 _LAST_OF_PUBLISHERS = f"""
@@ -128,7 +128,7 @@ class NewsStore:
                 self._revise()
 
     def card(self, news_id: str) -> NewsCard:
-        """One card; raises NewsNotHere."""
+        """Return one card. Raises NewsNotHere."""
         found = self._database.row("SELECT card FROM news WHERE id = ?", (news_id,))
         card = None if found is None else readable_card(found[0])
         if card is None:

@@ -18,7 +18,7 @@ from device_app.store.database import Database
 from device_app.store.rows import from_us, to_us
 
 PASSED_OVER = "passed over until "
-"""Stored in place of a round for a window that was spent without contributing anything."""
+"""Stored in place of a round for a window that was skipped without contributing anything."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class CountLog:
             )
 
     def pass_over(self, until: datetime) -> None:
-        """Spend everything up to `until` without contributing it.
+        """Skip everything up to `until`: it is never contributed.
 
         It may have been contributed before data was lost.
         """
@@ -108,7 +108,7 @@ class CountLog:
                 self.take(PaidCount(f"{PASSED_OVER}{until.isoformat()}", from_us(spent), until, 0, 0))
 
     def list(self, limit: int = 20) -> list[PaidCount]:
-        """Counts paid for, newest first."""
+        """Return the counts paid for, newest first."""
         found = self._database.rows(
             "SELECT round, since, until, displayed, clicked FROM count_taken WHERE round NOT LIKE ? "
             "ORDER BY until DESC, round DESC LIMIT ?",
@@ -186,7 +186,7 @@ class Participations:
             )
 
     def get(self, round_id: str) -> Participation | None:
-        """One round, or None."""
+        """Return a round, or None."""
         return next((one for one in self.list() if one.round == round_id), None)
 
     def may_have(self, round_id: str, opened_at: datetime) -> bool:
@@ -274,7 +274,7 @@ class SumPart:
 
 
 class SumParts:
-    """Parts in sums by round; several are under way if rounds run in parallel.
+    """Parts in sums by round; several are active if rounds run in parallel.
 
     Every change names the state it starts from: a process with an older state changes nothing and sends nothing.
     """

@@ -13,7 +13,9 @@ from protocol.ids import NewsId
 from protocol.pictures import Pictured, PictureList, PictureShard
 
 MARK_CHARS = 12
-"""Characters of a shard's hash in a picture's address, so that a browser requests one that may have changed again."""
+"""Number of characters of a shard's hash in a picture's address; if they change, the browser requests the picture
+again.
+"""
 
 
 @dataclass(frozen=True)

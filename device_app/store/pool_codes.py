@@ -20,7 +20,7 @@ from protocol.news import NewsCard
 ROWS_A_STEP = 200
 """Cards added or deleted in one transaction: some 10 ms in which no page is answered."""
 BETWEEN_STEPS_SEC = 0.001
-"""The pause after each transaction; without one, the same thread would take the database's lock again before a page."""
+"""Pause after each transaction, so that a waiting page gets the database's lock before this thread takes it again."""
 BLOCK = 100
 """Texts of at least this many articles are requested together: about 300 KB, which hides one among a hundred."""
 
@@ -198,9 +198,9 @@ class PoolIndex:
         self._database, self._pool = database, pool
 
     def catch_up(self, limit: int | None = None) -> int:
-        """Delete days that the current listing doesn't name, and add missing ones.
+        """Delete days that the current listing doesn't name, and add at most about `limit` cards of missing days.
 
-        It adds at most about `limit` cards. Returns how many cards were added.
+        Returns how many cards were added.
         """
         kept = self._pool.current()
         days = {shard.cards.sha256: shard.count for shard in kept.listing.shards} if kept is not None else {}
@@ -228,7 +228,7 @@ class PoolIndex:
         return [WordHit(news_id, relevance, published_us) for news_id, relevance, published_us in found]
 
     def matching(self, expression: str) -> list[WordMatch]:
-        """Return the cards that match an FTS5 expression, in no order; `hits` has indexed what is new."""
+        """Return the cards that match an FTS5 expression, in no order. Call `hits` first: it indexes new cards."""
         found = self._database.rows(
             """SELECT article.id, article.section, article.topic, article.published_at
                FROM pool_text JOIN article ON article.id = pool_text.id WHERE pool_text MATCH ?""",
@@ -237,7 +237,7 @@ class PoolIndex:
         return [WordMatch(news_id, (section, topic), at) for news_id, section, topic, at in found]
 
     def _drop_unnamed(self, days: Mapping[str, int]) -> bool:
-        """Return whether some rows of a day that isn't named were deleted."""
+        """Delete some rows of a day that isn't named; return whether there were any."""
         with self._database.quick_transaction():
             for shard, first, size in self._database.rows("SELECT shard, first, size FROM pool_indexed"):
                 if days.get(shard) == size:
@@ -254,7 +254,7 @@ class PoolIndex:
         return False
 
     def _add_missing(self, days: Mapping[str, int]) -> int:
-        """Return how many missing cards of a named day were added; 0 if none are missing."""
+        """Add missing cards of a named day; return how many, 0 if none are missing."""
         with self._database.quick_transaction():
             held: dict[str, list[int]] = {
                 shard: rest for shard, *rest in self._database.rows("SELECT * FROM pool_indexed")

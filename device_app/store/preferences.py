@@ -17,7 +17,7 @@ from device_app.store.database import Database, LazyDatabase
 MOVED_SEARCHES = "moved_searches"
 """Another view's rows waiting to be moved into its store (`exported.MovedSearches`); left out of copies and exports."""
 CHOSEN_SECTIONS = "chosen_sections"
-"""Sections that lead the first pages, until there is enough reading to go by."""
+"""Sections that lead the first pages, until there is enough reading to rank by."""
 TAKEN_OVER = "taken_over"
 """When another device's export was last imported."""
 LAST_ANSWER = "last_answer"

@@ -53,9 +53,9 @@ def _holder(note: Path) -> str:
 
 BEGUN_NAME = "profile.begun"
 ASIDE = ".damaged-"
-"""Part of the names of files that a copy or an empty database has replaced."""
+"""Part of the names of files that were replaced by a copy or an empty database."""
 BESIDE = {"device.sqlite": (BEGUN_NAME, "page.key", "views/searches.sqlite")}
-"""Other files created only after a database, by its name; locks and drafts don't show that it existed."""
+"""Other files that are created only after a database, by its name. Locks and drafts don't show that it existed."""
 
 
 def marks_of(database: Path) -> list[Path]:
@@ -92,7 +92,7 @@ def refuse_lost(database: Path, remedy: Remedy) -> None:
 
 
 def begin(database: Path, at: datetime) -> None:
-    """Mark a profile as in use, once its database is there. Raises StoreBroken."""
+    """Mark a profile as in use, once its database exists. Raises StoreBroken."""
     mark = database.parent / BEGUN_NAME
     try:
         if not mark.exists():

@@ -31,7 +31,6 @@ class ReadMarks:
         return self._database.row("SELECT 1 FROM read_story WHERE news_id = ?", (news_id,)) is not None
 
     def ids(self) -> frozenset[str]:
-        """Return the ids of all read stories."""
         return frozenset(row[0] for row in self._database.rows("SELECT news_id FROM read_story"))
 
     def events(self) -> frozenset[str]:

@@ -54,8 +54,8 @@ class ReportMemo:
     def by_another_process(self) -> Memo | None:
         """Return a report that another process of this profile has stored; None if there is none.
 
-        This process compares it with what it last saw. Call it inside the transaction that would pay for a new one, so
-        that not both processes pay.
+        This process compares the stored report with the one it last saw. Call it inside the transaction that would pay
+        for a new one, so that the two processes don't both pay.
         """
         remembered, stored = self._latest.get(), self._read()
         if stored == remembered:

@@ -136,7 +136,9 @@ class SearchIndex:
         return [WordHit(id, relevance, to_us(datetime.fromisoformat(at))) for id, relevance, at in found]
 
     def matching(self, expression: str) -> list[WordMatch]:
-        """Return the articles whose cards match an FTS5 expression, in no order; `hits` has indexed what is new."""
+        """Return the articles whose cards match an FTS5 expression, in no order. Call `hits` first: it indexes new
+        ones.
+        """
         found = self._database.rows(
             """SELECT article.id, article.section, article.topic, article.published_at
                FROM news_text JOIN news ON news.rowid = news_text.rowid JOIN article ON article.id = news.id

@@ -68,10 +68,7 @@ class VectorSync:
         *,
         at_first: bool = False,
     ) -> None:
-        """Take what to pull with.
-
-        at_first: pull under the first release too, for a device that shows stories before there is one.
-        """
+        """at_first: pull under the first release too, for a device that shows stories before there is one."""
         self._at_first = at_first
         self._client = client
         self._news = news

@@ -105,7 +105,6 @@ class OwnFeedsSync:
         return self._server.find(FindFeeds(pasted=pasted)).feeds
 
     def follow(self, url: str, *, title: str = "", folder: Sequence[str] = (), site: str = "") -> None:
-        """Follow a feed."""
         self._and_list(self._server.follow(FollowFeed(url=url, title=title, folder=tuple(folder), site=site)))
 
     def change(self, wanted: ChangeFeed) -> None:

@@ -72,7 +72,7 @@ CHAIN_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 def link_of(signed: SignedManifest, manifest: ReleaseManifest) -> ChainLink:
-    """Return the chain link of a release, at the end of its chain."""
+    """Return the release's link, with which this device's chain now ends."""
     content = digest(signed.manifest.encode())
     return ChainLink(release_number(manifest.release), content, next_head(manifest.chain, manifest.release, content))
 

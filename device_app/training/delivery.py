@@ -122,7 +122,7 @@ class Delivery:
         return receipt
 
     def give_up_late(self, held: Collection[str] = ()) -> None:
-        """Record parts as failed that can no longer be sent.
+        """Record parts as failed if they can no longer be sent.
 
         They were interrupted before they were stored, or their round has closed. held: rounds whose update isn't due.
         """

@@ -67,7 +67,7 @@ class DueUpdate:
     def start(self) -> None:
         """Start the computation, if it hasn't started.
 
-        Call it after a step, whose own requests it would otherwise delay.
+        Call it after a step, so that it doesn't delay the step's requests.
         """
         if self.beside is not None and not self._started:
             self._started = True

@@ -99,10 +99,10 @@ class Terms:
     """What this device compares an offer with.
 
     trainable: the models on which it can run the offered task; None for a task that is not tied to a model. shapes:
-    those of the update that it would compute; one_click: how far one click moves it, None for as far as all of them.
-    channel: the ledger's channel that is charged, and epsilon_left in it; alone: what noisy sums have cost so far if
-    every other device was fake. reads_release: whether the task reads anything of the release; if not, the round may be
-    for another one.
+    those of the update that it would compute. one_click: how far replacing one click moves it; None: as far as
+    replacing all. channel: the ledger's channel that is charged, and epsilon_left in it. alone: what noisy sums have
+    cost so far if every other device was fake. reads_release: whether the task uses the release; if not, the round may
+    be for another one.
     """
 
     privacy: PrivacySettings

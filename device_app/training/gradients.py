@@ -36,7 +36,7 @@ class GradientFn(Protocol):
 
 
 def no_gradients(params: Params, batch: Batch) -> Gradients:
-    """For tasks without a gradient graph. Raises ValueError."""
+    """Raise ValueError: for tasks without a gradient graph."""
     raise ValueError("gradients: this task's model has no gradient graph")
 
 

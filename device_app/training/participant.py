@@ -38,7 +38,7 @@ class RoundWork(Protocol):
         """Return the running rounds, oldest first. Raises the backend's errors."""
 
     def may_have_part(self, status: RoundStatus) -> bool:
-        """Return whether this device has taken part in that round, or may have."""
+        """Return whether this device has, or may have, taken part in that round."""
 
     def ask_for_place(self, message: CheckIn) -> RoundOffer | None:
         """Send the check-in and return the offer, or None without a place.
@@ -193,7 +193,7 @@ def finish(work: RoundWork, offer: RoundOffer) -> Outcome:
 
 
 def left(offer: RoundOffer, state: OutcomeState, why: str | None, hindrance: Hindrance | None) -> Outcome:
-    """Return the outcome of a device that has left the round of this offer."""
+    """Return the outcome of a device that has left the offer's round."""
     hindrances = {} if hindrance is None else {offer.manifest.round: hindrance}
     return Outcome(state, why, offer, hindrances=hindrances)
 
@@ -238,7 +238,10 @@ def _not_now(trouble: BackendUnreachable | BackendRefused | AnswerMalformed) -> 
 
 
 def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:
-    """release: the one in use, None where the round's task reads none. Raises NotEligible."""
+    """Raise NotEligible unless the round is for this release.
+
+    release: the one in use, None if the round's task uses none.
+    """
     if status.state not in ("open", "updates", "keys"):
         raise NotEligible(f"{status.round} is {status.state}.", "late")
     if release is not None and status.release != release:

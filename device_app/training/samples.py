@@ -157,7 +157,7 @@ class ReaderSamples:
 
     @property
     def available(self) -> int:
-        """How many clicks samples can be made from."""
+        """How many clicks can be made into samples."""
         return len(self._positives)
 
     def without_held_out(self, share: float) -> ReaderSamples:
@@ -388,11 +388,10 @@ class EmptyHistory:
     counts: bool = True
 
     def count(self) -> int:
-        """Return no clicks."""
         return 0
 
     def clicked(self, encoder: str) -> NDArray[np.float32]:
-        """Return [0, 0]."""
+        """Return an empty array [0, 0]."""
         return np.empty((0, 0), dtype=np.float32)
 
     def uncounted(self, now: datetime, longest: timedelta) -> CountWindow:
@@ -402,7 +401,7 @@ class EmptyHistory:
         return CountWindow(now, now, frozenset(), frozenset())
 
     def take_count(self, taken: PaidCount) -> None:
-        """Nothing is spent."""
+        """Do nothing: there is nothing to spend."""
 
     def holds(self, mark: ReadingMark) -> bool:
         """Return True: nothing was read that could be deleted."""
@@ -417,7 +416,7 @@ class _Past:
         self._cards: dict[str, NewsCard] = {}
 
     def context_features(self, candidates: Sequence[str], clicks: Sequence[str], at: datetime) -> FeatureContext:
-        """Computed by the same code as serving.
+        """Return the feature context at that time, computed by the same code as serving.
 
         Raises NewsNotHere if a card was deleted meanwhile.
         """

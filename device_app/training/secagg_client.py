@@ -36,7 +36,7 @@ from device_app.training.participant import AGAIN_SEC, WORDS, Outcome, RoundWork
 from protocol.rounds import GROUP, RoundManifest, RoundOffer, SignedOffer
 
 GRACE_SEC = 60.0
-"""How long after a round's deadline a device that gets no answer keeps asking."""
+"""How long after a round's deadline a device without an answer keeps polling."""
 PAID = ("masked", "agree", "unmask")
 APPLIED_WITHOUT = WORDS("applied_without")
 WAITS = WORDS.table("waits")
@@ -56,7 +56,7 @@ class SecAggClient:
         clock: Callable[[], datetime],
         threads: int = 1,
     ) -> None:
-        """Store the parts.
+        """Create the client.
 
         At each step `work` checks again what the reader may have changed and whether the key is still trusted.
         """
@@ -69,8 +69,8 @@ class SecAggClient:
     def begin(self, offer: RoundOffer, signed: SignedOffer) -> None:
         """Make keys for a round, which are stored before any is sent.
 
-        Raises RoundTakenOver if the round already has keys. signed: the same offer as it was received, kept so that its
-        signer can be checked again before the charge.
+        Raises RoundTakenOver if the round already has keys. signed: the offer as it was received; its signer is checked
+        again before the charge.
         """
         assert offer.manifest.terms is not None
         state = begin_sum(offer.manifest.terms)
@@ -256,6 +256,6 @@ class SecAggClient:
 
 
 def _kept_offer(part: SumPart) -> tuple[RoundOffer, SignedOffer]:
-    """Return the offer of a part, and as it was signed."""
+    """Return a part's offer, and the same offer as it was signed."""
     signed = SignedOffer.model_validate_json(part.offer)
     return RoundOffer(manifest=RoundManifest.model_validate_json(signed.manifest), pseudonym=signed.pseudonym), signed

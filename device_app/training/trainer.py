@@ -138,7 +138,7 @@ class Trainer:
                 update.start()
 
     def _go_on_joined(self, joined: Outcome) -> Outcome:
-        """Go on with the round that was joined in this step."""
+        """Continue with the round that was joined in this step."""
         offer = joined.offer
         assert offer is not None, "a device joins by an offer"
         if offer.manifest.terms is not None:
@@ -169,7 +169,7 @@ class Trainer:
         self.summing.forget_unsent()
 
     def why_not(self) -> str | None:
-        """Return why this device would not currently train on its clicks, or None if it would."""
+        """Return why this device would not train now, or None if it would."""
         readiness = replace(self._readiness(self._release_or_none()), counting=False)
         try:
             check_ready(readiness)

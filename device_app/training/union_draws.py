@@ -12,7 +12,7 @@ from device_app.errors import NotEligible
 from device_app.training.samples import ReadingMark, RowSamples
 
 ROUNDS_KEPT = 4
-"""The last unions and the gradient rounds that followed them."""
+"""Number of unions kept, each with the gradient rounds that followed it."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,11 @@ class UnionDraw:
 
 
 NOTHING_DRAWN = UnionDraw(None, frozenset())
-"""Of a device whose marks could not be computed: it gives zeros in the round that follows, and takes part all the same,
-as a server that makes the computation fail for some clicks would else see by who comes."""
+"""The draw of a device whose marks could not be computed: it sends zeros in the round that follows.
+
+It takes part anyway: otherwise a server that makes the computation fail for certain clicks could see which devices are
+missing.
+"""
 
 
 class UnionDraws:

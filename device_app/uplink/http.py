@@ -72,7 +72,6 @@ class SeparatePools(httpx.BaseTransport):
         return response
 
     def close(self) -> None:
-        """Close all connections."""
         with self._lock:
             self._closed = True
             for pool in (*self._pools.values(), *self._places.values()):
@@ -116,7 +115,7 @@ USER_AGENT = "ownfeed"
 ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
 PROBLEM_LIMIT_BYTES = 64 * 1024
 PACKING_BYTES = 64 * 1024
-"""Most that gzip may add to an answer: incompressible data grows by less than a thousandth."""
+"""Maximum that gzip may add to an answer: incompressible data grows by less than a thousandth."""
 CONNECT_TIMEOUT_SEC = 3.0
 RETRY_AFTER_LIMIT_SEC = 3_600
 _ETAG_LIMIT = 80
@@ -138,18 +137,18 @@ class Answer:
 
 
 class HttpClient:
-    """HTTP to one backend. Thread-safe.
+    """HTTP to one server. Thread-safe.
 
     A request has only what is needed and is the same for every reader: method, path, Host, Accept, Accept-Encoding, a
     User-Agent without version, the protocol's version, Connection, and Content-Type and Content-Length of a body. It
     keeps no cookies, uses no proxy or password from the environment, and follows no redirects. A body is sent only if
     sealed. Reports, rounds and requests that are the same for every device never share a connection (`SeparatePools`).
 
-    transport replaces the network, in fleets and tests. Errors: BackendUnreachable, BackendRefused (also for an answer
-    in another version of the protocol, whatever its content), AnswerMalformed; StoreBroken if the log can't be written,
-    and then nothing was sent.
+    transport replaces the network, in fleets and tests. bearer: a token for the reader's own server, sent with each
+    request and left out of the log.
 
-    bearer: a token for the reader's own server, sent with each request and left out of the log.
+    Errors: BackendUnreachable, BackendRefused (also for an answer in another version of the protocol, whatever its
+    content), AnswerMalformed; StoreBroken if the log can't be written, and then nothing was sent.
     """
 
     def __init__(
@@ -306,7 +305,7 @@ def retry_after_sec(header: str) -> float | None:
 
 
 def _head(request: httpx.Request) -> bytes:
-    """Request line and headers as HTTP/1.1 sends them, without a token."""
+    """Return the request line and headers as HTTP/1.1 sends them, without a token."""
     lines = [f"{request.method} {request.url.raw_path.decode('ascii')} HTTP/1.1".encode("ascii")]
     lines += [
         name + b": " + (value if name.lower() != b"authorization" else LEFT_OUT) for name, value in request.headers.raw

@@ -90,7 +90,6 @@ class OwnServer:
         return self._ask("find", asked, FoundFeeds, REQUESTS("own_find"))
 
     def follow(self, wanted: FollowFeed) -> FeedsChanged:
-        """Follow a feed."""
         return self._ask("follow", wanted, FeedsChanged, REQUESTS("own_follow"))
 
     def change(self, wanted: ChangeFeed) -> FeedsChanged:

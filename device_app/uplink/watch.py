@@ -41,7 +41,7 @@ class BackendWatch:
         self._back = back
         self._address: tuple[Any, ...] | None = None
         self.lost = False
-        """Whether the last try to reach it failed."""
+        """Whether the last try to reach the server failed."""
 
     def run(self, stop: Event) -> None:
         """Watch until `stop` is set."""

@@ -34,7 +34,7 @@ def stage_words(name: str, place: str) -> StageWords:
 
 LatencyPlace = Literal["device", "network", "server"]
 RECALL = "recall"
-"""The kind of the background's requests for candidates."""
+"""Kind of the background requests for candidates."""
 ROUND_STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
@@ -175,7 +175,7 @@ def _stage_figures(requests: Sequence[RequestTimes]) -> tuple[StagePercentiles, 
 
 
 def _stage_order(stage: tuple[LatencyPlace, str]) -> tuple[int, int]:
-    """Sort key: the order in which stages run, the server's within the network's."""
+    """Return the sort key: the order in which stages run, the server's within the network's."""
     place, name = stage
     if place == "server":
         known = SERVER_STAGES.index(name) if name in SERVER_STAGES else len(SERVER_STAGES)

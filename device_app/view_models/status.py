@@ -26,8 +26,8 @@ ReportStatus = Literal["green", "weak", "amber", "red"]
 class StatusView:
     """The status of this device shown at the top of every page.
 
-    shield: green with budget for another report (or with reports off), weak if its cost is too high to protect the
-    reader, amber without budget, red if a release was refused. It covers reports only; training says whether this
+    shield: green with budget for another report (or with reports off), weak if a report's cost is too high to protect
+    the reader, amber without budget, red if a release was refused. It covers reports only; training says whether this
     device takes part in rounds. release is the one in use. online is None until a sync has succeeded or found the
     server unreachable. own_feeds: the server is this reader's own. as_published: the paper whose system this device was
     started to run, by its name in the settings.

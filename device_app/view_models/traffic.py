@@ -41,8 +41,8 @@ _LINES = f"""
 A request concerns the reader if it carries something derived from their reading, or is anything but a GET. Requests
 that every device makes in the same way, for the texts of the default list, don't count.
 
-A poll carries nothing: it is such a common request, or asks for the result of a stage of secure aggregation. Polls with
-equal `asked` are grouped: those with the same description, which for texts of the default list includes their number.
+A poll carries nothing: it is such a common request, or a request for the result of a stage of secure aggregation. Polls
+with the same value of `asked`, which is their description, are grouped.
 """
 COLUMNS = 17
 """Columns of a line of the log; the aggregates of its group follow."""

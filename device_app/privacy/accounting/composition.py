@@ -16,7 +16,9 @@ KNOWN = ("interest", "code")
 """Mechanisms whose loss has a closed form here: randomised response."""
 
 EXACT_UP_TO, COUNTED_EXACTLY = 100.0, 2_000
-"""Above this epsilon, or this many randomised responses, the plain sum is as good as the exact loss, and faster."""
+"""Limits of the exact composition: above this epsilon, or this many randomised responses, the sum is as good and
+faster.
+"""
 VALUES_LIMIT = 1_000_000
 """Most values for which the joint loss of all randomised responses is computed; the remaining responses are summed.
 Responses of several different epsilons have as many values as the product of their numbers of values."""

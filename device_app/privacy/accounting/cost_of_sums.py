@@ -23,7 +23,7 @@ RHO_ALONE = "rho_alone"
 EPSILON_ALONE = "epsilon_alone"
 ONE_CLICK = "epsilon_one_click"
 ONE_CLICK_ALONE = "epsilon_one_click_alone"
-"""Names in a charge's parameters."""
+"""Parameter of a charge: its cost for one click if every other device is fake."""
 
 
 ROUNDED = 1.5

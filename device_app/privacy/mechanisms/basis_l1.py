@@ -108,7 +108,7 @@ class BasisL1:
         return noisy
 
     def parameters(self) -> dict[str, float]:
-        """The mechanism's numbers, for the ledger."""
+        """Return the mechanism's numbers, for the ledger."""
         shares = {} if self.share_scale is None else {"share_scale": self.share_scale}
         return {
             "radius": self.radius,
@@ -118,7 +118,7 @@ class BasisL1:
         } | shares
 
     def figures(self) -> dict[str, float]:
-        """Its numbers for people, by the names in its label's texts."""
+        """Return its numbers for people, by the names in its label's texts."""
         return {
             "channels": self.channels_limit,
             "basis": self.basis_size,

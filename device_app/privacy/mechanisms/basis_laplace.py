@@ -103,7 +103,7 @@ class BasisLaplace:
         return bounded + laplace(source, self.scale, bounded.shape)
 
     def parameters(self) -> dict[str, float]:
-        """The mechanism's numbers, for the ledger."""
+        """Return the mechanism's numbers, for the ledger."""
         return {
             "clip": self.clip,
             "scale": self.scale,
@@ -112,7 +112,7 @@ class BasisLaplace:
         }
 
     def figures(self) -> dict[str, float]:
-        """Its numbers for people, by the names in its label's texts."""
+        """Return its numbers for people, by the names in its label's texts."""
         return {
             "channels": self.channels_limit,
             "basis": self.basis_size,

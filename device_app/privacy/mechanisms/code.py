@@ -67,11 +67,11 @@ class RandomisedCode(CategoricalMechanism):
         return int(randomised_response(source, np.array([code], dtype=np.int64), self.size, self.epsilon)[0])
 
     def parameters(self) -> dict[str, float]:
-        """The mechanism's numbers, for the ledger."""
+        """Return the mechanism's numbers, for the ledger."""
         return {"size": float(self.size), "epsilon": self.epsilon}
 
     def figures(self) -> dict[str, float]:
-        """Its numbers for people, by the names in its label's texts."""
+        """Return its numbers for people, by the names in its label's texts."""
         return {"size": self.size, "last": self.size - 1, "percent": 100 * self.truth}
 
 

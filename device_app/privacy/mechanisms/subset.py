@@ -28,7 +28,7 @@ class TopicSubset(CategoricalMechanism):
 
     @property
     def width(self) -> int:
-        """w."""
+        """w, the number of topics in a set."""
         return max(1, round(self.size / (math.exp(self.epsilon) + 1)))
 
     @property
@@ -44,9 +44,9 @@ class TopicSubset(CategoricalMechanism):
         return tuple(drawn[0].tolist())
 
     def parameters(self) -> dict[str, float]:
-        """The mechanism's numbers, for the ledger."""
+        """Return the mechanism's numbers, for the ledger."""
         return {"size": float(self.size), "epsilon": self.epsilon, "width": float(self.width)}
 
     def figures(self) -> dict[str, float]:
-        """Its numbers for people, by the names in its label's texts."""
+        """Return its numbers for people, by the names in its label's texts."""
         return {"size": self.size, "width": self.width, "truth": self.truth}

@@ -39,7 +39,6 @@ class NoisyTopics:
 
     @property
     def epsilon_per_report(self) -> float:
-        """What one fresh report costs."""
         return self.epsilon
 
     @property
@@ -65,11 +64,11 @@ class NoisyTopics:
         return noisy
 
     def parameters(self) -> dict[str, float]:
-        """The mechanism's numbers, for the ledger."""
+        """Return the mechanism's numbers, for the ledger."""
         return {"size": float(self.size), "epsilon": self.epsilon}
 
     def figures(self) -> dict[str, float]:
-        """Its numbers for people, by the names in its label's texts."""
+        """Return its numbers for people, by the names in its label's texts."""
         return {"size": self.size, "deviation": self.grid_scale / 2**GRID_BITS * 2**0.5}
 
 

@@ -14,7 +14,7 @@ from device_app.privacy.settings import PrivacySettings
 from protocol.rounds import RoundManifest
 
 ROUNDING: Final = 1e-9
-"""0.01 / 0.1 is a little less than 0.1 in floating point."""
+"""Allowed relative error: in floating point, 0.01 / 0.1 is slightly less than 0.1."""
 
 
 @dataclass(frozen=True)

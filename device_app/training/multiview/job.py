@@ -23,10 +23,10 @@ class ViewTerms(Message):
     """A round's data `views`: how each view protects its gradient and steps its own tower.
 
     views take part, each once; repeating one has no effect. clip is C and sigma the noise multiplier of
-    `privacy.local_aggregate.ViewProtection`; tower_rate is the size of the step that a view's own user tower takes with
-    its clear gradient, which never leaves the view; it is unused if the user tower is shared. at_once is |B_v|: this
-    many of the views are drawn for each round (all if it is missing), independent of a device's data. Each drawn view
-    has its own noise, and is charged.
+    `privacy.local_aggregate.ViewProtection`. tower_rate is the step size of a view's own user tower on its clear
+    gradient, which never leaves the view; it is unused if the user tower is shared. at_once is |B_v|: this many of the
+    views are drawn for each round (all if it is missing), independent of a device's data. Each drawn view has its own
+    noise, and is charged.
     """
 
     views: tuple[View, ...] = Field(default=VIEWS, min_length=1, max_length=16)

@@ -160,10 +160,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Return what Python needs to start, and one thread for every library.
-
-    Nothing else of this process's environment.
-    """
+    """Return what Python needs to start, and one thread per library; nothing else of this process's environment."""
     needed = ("SYSTEMROOT", "LD_LIBRARY_PATH", "PATH")
     kept = {name: os.environ[name] for name in needed if name in os.environ}
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

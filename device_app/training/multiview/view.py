@@ -28,7 +28,7 @@ from device_app.training.tasks.task import pooled_gradient
 from protocol.recall import CLICKS_LIMIT
 
 NO_FEATURES_HALF_LIFE_HOURS = 48.0
-"""Views have no features, so nothing asks how fast news ages."""
+"""Placeholder half-life of articles: views have no features, so it is never used."""
 
 
 def view_gradient(

@@ -36,7 +36,7 @@ RULE_PATH_BENEATH = 1
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 WRITE_FILE, READ_FILE, TRUNCATE = 1 << 1, 1 << 2, 1 << 14
 FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-"""All rights on files that a version of the interface knows."""
+"""All rights on files, by the version of the Landlock interface."""
 TCP_BIND_AND_CONNECT = 3
 ABSTRACT_SOCKETS_AND_SIGNALS = 3
 

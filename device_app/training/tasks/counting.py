@@ -22,8 +22,8 @@ from protocol.popularity import CLICKED, DISPLAYED, MATERIAL, CountList
 class CountTask:
     """Contributes the displays and clicks of a window, which is spent when the round is paid for.
 
-    window: what this device has not contributed yet. take: records that it has. unspent: whether nothing of the window
-    was contributed meanwhile; otherwise another count was paid for, and zeros are sent for this one.
+    window: what this device has not contributed yet. take: records that it has. unspent: whether the window is still
+    uncontributed; if not, another count was paid for meanwhile, and zeros are sent for this one.
     """
 
     listed: CountList
@@ -33,7 +33,7 @@ class CountTask:
     unspent: Callable[[], bool]
 
     def shapes(self, params: Params) -> Shapes:
-        """Two numbers per article."""
+        """Return the shapes: two numbers per article."""
         count = len(self.listed.news)
         return {DISPLAYED: (count,), CLICKED: (count,)}
 

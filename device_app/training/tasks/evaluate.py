@@ -67,15 +67,20 @@ def mean_auc(scores: NDArray[np.float32]) -> float:
 
 
 def _of_clicks(params: Params) -> Params:
-    """Of a ranker of views that of reading, whose samples these are: with the tower that a new view begins with where
-    user towers stay on their devices. Any other ranker's as they are."""
+    """Return the parameters to evaluate with.
+
+    For a ranker of views, those of the reading view, whose samples these are; if user towers stay on devices, with the
+    initial tower of a new view. For any other ranker, all parameters unchanged.
+    """
     shared = of_view(params, "reading")
     return {**shared, **user_tower(shared, None)}
 
 
 def evaluate_task(given: TaskInputs) -> EvaluateTask:
-    """Make the task for the ranker that the round names. Raises NotEligible if the predecessor's weights are not of its
-    kind."""
+    """Make the task for the ranker that the round names.
+
+    Raises NotEligible if the predecessor's weights don't have the same names and shapes.
+    """
     release, manifest = given.release, given.manifest
     assert manifest.model is not None
     weights = release.weights(manifest.model)

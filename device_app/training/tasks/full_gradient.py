@@ -11,7 +11,7 @@ from device_app.training.tasks.task import Shapes, TaskInputs, Update, gradient_
 
 @dataclass(frozen=True)
 class FullGradientTask:
-    """dL_u/dw of every parameter, for the mean loss over the reader's n_u samples, which are drawn afresh.
+    """dL_u/dw of every parameter, for the mean loss over the reader's n_u samples, drawn again for each round.
 
     It works for every ranker whose gradient graph takes clicks, click_mask and candidates, and optionally features,
     whatever its architecture. It is the mean, not FedNewsRec's sum (its eq. 2), which would weight a reader by n_u

@@ -51,7 +51,7 @@ class MultiViewTask:
     samples_limit: int
 
     def shapes(self, params: Params) -> Shapes:
-        """A gradient for every shared parameter."""
+        """Return the shapes: a gradient for every shared parameter."""
         return gradient_shapes(params)
 
     def run(self, params: Params, samples: SampleSource, grad: GradientFn, rng: np.random.Generator) -> Update:
@@ -93,7 +93,7 @@ class MultiViewTask:
         return self._mean(params, self.views.noise(self.terms, lambda view: of_view(params, view), rng))
 
     def _mean(self, params: Params, views: Mapping[View, NoisyGradient]) -> dict[str, NDArray[np.float32]]:
-        """Of what the views gave, by the names that the release has."""
+        """Return the mean of the views' gradients, under the release's parameter names."""
         named = [
             {
                 GRADIENT_PREFIX + released_name(params, view, name.removeprefix(GRADIENT_PREFIX)): each
@@ -107,7 +107,9 @@ class MultiViewTask:
 def _mixed(
     name: str, shape: tuple[int, ...], views: Sequence[Mapping[str, NDArray[np.float64]]]
 ) -> NDArray[np.float64]:
-    """The mean of one tensor over the views that gave it; zeros if none did: a tower whose view was not drawn."""
+    """Return the mean of one tensor over the views that have it; zeros if none has, such as a tower whose view wasn't
+    drawn.
+    """
     given = [NoisyGradient({name: each[name]}) for each in views if name in each]
     return local_secure_aggregate(given)[name] if given else np.zeros(shape)
 

@@ -77,7 +77,7 @@ def nearest_prototype_task(given: TaskInputs) -> NearestPrototypeTask:
 
 VECTORS, MOVES = "vectors", "moves"
 SHARE = 0.5
-"""Of the clip, for each of the two tensors: their vector together has a length of at most sqrt(2) / 2 of it."""
+"""Share of the clip for each of the two tensors; together their length is at most sqrt(2) / 2 of the clip."""
 
 
 @dataclass(frozen=True)

@@ -89,5 +89,5 @@ class NewsGradientTask:
 
 
 def _named(parameter: str) -> str:
-    """A gradient of the article model in an update."""
+    """Return the name of an article-model gradient in an update."""
     return f"{GRADIENT_PREFIX}{NEWS_MODEL}{parameter}"

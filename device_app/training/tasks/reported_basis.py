@@ -147,7 +147,7 @@ def _lists(given: TaskInputs, material: str) -> ReportLists:
 
 
 def _epsilon(given: TaskInputs, lists: ReportLists) -> float:
-    """Of a report by a basis of that size, as the release says."""
+    """Return the epsilon of a report with a codebook of that size, as the release states it."""
     book = given.release.manifest.recall.codebook(lists.size)
     if book is None:
         raise NotEligible(f"the release has no codebook of {lists.size} basic interests.")

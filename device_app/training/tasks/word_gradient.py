@@ -33,9 +33,9 @@ from protocol.words_of_titles import (
 )
 
 TITLES_A_RUN = 32
-"""Of the article model's graph: 131 MB and 2.6e9 multiply-adds (`protocol.graph_check`)."""
+"""Titles per run of the article model's graph: 131 MB and 2.6e9 multiply-adds (`protocol.graph_check`)."""
 TITLE, ABSTRACT = "word", "abstract"
-"""Texts, by the beginnings of the names of the graph's inputs."""
+"""Prefixes of the graph's inputs, by text."""
 CATEGORY, SUBCATEGORY, SLOPES = "category", "subcategory", "slopes"
 """Inputs of the graph besides parameters and texts."""
 
@@ -72,7 +72,7 @@ class WordModelInputs:
     categories: NDArray[np.int32] | None = None
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
-        """See `PublicNews.product`. It is a sum over articles, so some titles are processed at a time."""
+        """See `PublicNews.product`. It is a sum over articles, so it is computed for a few titles at a time."""
         sums = {f"g.{name}": np.zeros(value.shape) for name, value in self.parameters.items()}
         vectors = []
         for start in range(0, len(rows), TITLES_A_RUN):
@@ -84,7 +84,7 @@ class WordModelInputs:
         return {**{name: total.astype(np.float32) for name, total in sums.items()}, VECTORS: np.concatenate(vectors)}
 
     def _read(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
-        """The graph's inputs for these articles."""
+        """Return the graph's inputs for these articles."""
         read: dict[str, NDArray[Any]] = {}
         for text, all_words in self.texts.items():
             words = all_words[rows]
@@ -129,8 +129,10 @@ def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
 def _read_by(
     asked: Set[str], shards: Callable[[str], list[bytes]], words: int
 ) -> tuple[Mapping[str, int], dict[str, NDArray[np.int32]], NDArray[np.int32] | None]:
-    """What a graph with these inputs reads of all articles: by article id its row, and `texts` and `categories` as
-    `WordModelInputs` has them. words: rows of the table. Raises TensorError."""
+    """Return each article's row by id, and `texts` and `categories` as in `WordModelInputs`, for the graph's inputs.
+
+    words: rows of the table. Raises TensorError.
+    """
     read = {TITLE: (TITLES, WORDS_LIMIT)}
     if vectors_of(ABSTRACT) in asked:
         read[ABSTRACT] = (ABSTRACTS, ABSTRACT_WORDS_LIMIT)

@@ -1,7 +1,5 @@
 """Builds a device from its settings; the device's only module that names concrete classes."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """One reader's device: the interface for its pages, its background loops and a fleet, in parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

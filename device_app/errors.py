@@ -1,7 +1,5 @@
 """The device's errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -3,8 +3,6 @@
 Pictures are fetched separately afterwards.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

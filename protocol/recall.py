@@ -10,8 +10,6 @@ articles but not the pool. From log Z_k it computes how much more likely a list 
 would, and from the gradient of log Z_k with respect to v_k how a change of v_k changes that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

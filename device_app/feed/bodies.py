@@ -1,7 +1,5 @@
 """Fetches the texts of whole returned lists in the background, before a story is opened."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Reads the reader's own feeds: folders, unread counts, and every story of a feed in order of time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -3,8 +3,6 @@
 A developing story is a group of several reports on one event.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass

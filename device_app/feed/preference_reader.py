@@ -3,8 +3,6 @@
 These are clicks, reactions, stances and choices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

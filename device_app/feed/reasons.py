@@ -3,8 +3,6 @@
 The sentence is made on the device from the terms of the story's own score.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -3,8 +3,6 @@
 Nothing is requested, so nobody learns which topic was opened or what was searched for.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Everything is answered on the device.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal
 from urllib.parse import unquote, urlencode

@@ -1,7 +1,5 @@
 """Routes of Training: the current round, what this device contributes, and the switch."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Request

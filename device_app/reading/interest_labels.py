@@ -4,8 +4,6 @@ The topics and names come from the articles read. No two labels are equal. Names
 recognised by their capitals.
 """
 
-from __future__ import annotations
-
 import calendar
 import re
 from collections import Counter

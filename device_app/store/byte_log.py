@@ -1,7 +1,5 @@
 """The log of every request that left this device, byte for byte, and stage times of the last requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

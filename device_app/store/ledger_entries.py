@@ -3,8 +3,6 @@
 `accounting.ledger.Ledger` decides on charges.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

@@ -6,8 +6,6 @@ a different one: an upload is sent again byte for byte, or dropped when it is to
 Contributions to private counts are logged, so that none is made twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

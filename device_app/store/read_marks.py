@@ -3,8 +3,6 @@
 A mark is not a click: the ranking learns nothing from it, and it never leaves the device.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable
 from datetime import datetime

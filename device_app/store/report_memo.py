@@ -4,8 +4,6 @@ Sending a stored draw again costs nothing. When a reader has a value again under
 sent: nothing is drawn or charged.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import datetime

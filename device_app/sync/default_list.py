@@ -1,7 +1,5 @@
 """Pull what is the same for every device: the default list and the articles' popularity."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The reader's feeds on the reader's own server, and changes to them (`ownfeed read`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -5,8 +5,6 @@ and searches). Costs of noisy sums are shown in two ways: if the other devices a
 for a single click and for all of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

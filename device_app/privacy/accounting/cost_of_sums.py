@@ -4,8 +4,6 @@ Each sum has two costs: one if the other devices are real, and one if they are a
 of noise is the only noise. `SumsAlone` adds up the second over all sums.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

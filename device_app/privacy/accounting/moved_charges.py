@@ -1,7 +1,5 @@
 """Import the charges of the reader's other device, so that moving brings no new budget."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta

@@ -36,7 +36,6 @@ class Table:
     seeds: tuple[int, ...] = ()
 
     def show(self, console: Console) -> None:
-        """Print the table."""
         shown = RichTable(title=self.title, title_justify="left", title_style="bold")
         for place, column in enumerate(self.columns):
             shown.add_column(column, justify="left" if place == 0 else "right")

@@ -6,7 +6,7 @@ round's honest gradient, which it could estimate from readers of its own.
 
 The study of counts uses live bounds, groups, join and rows, without messages and masks. A malicious device may add
 anything to its group's sum, so only the number of groups with one matters. Every attack is tried at every strength
-below, on articles that few open; the difference to the same row without the attack is forged.
+below, on articles that few readers open. Forged clicks are the difference from the same row without the attack.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,7 +84,7 @@ class AttackerKnowledge:
         return LENGTH_FACTOR * min(lengths) * unit
 
     def _alike(self, given: float, deviation: float, d: int) -> float:
-        """The longest attack that another group of this size can share, at the limit of `too_alike`.
+        """Return the longest attack that another group of this size can share, at the limit of `too_alike`.
 
         With x the length of each sum, x^2 = L^2 + s^2 d and L^2 = g^2 + z s (g + x).
         """
@@ -95,30 +95,29 @@ class AttackerKnowledge:
 
 
 def sign_flip(known: AttackerKnowledge) -> Vector:
-    """Each malicious device sends the honest direction with the opposite sign, at the full clip: undetectable."""
+    """Return the opposite of the honest direction, at the full clip; it can't be detected."""
     return -known.malicious * known.protection.clip * _unit(known.honest)
 
 
 def boosted(known: AttackerKnowledge) -> Vector:
-    """The same attack, as long as the bound allows."""
+    """Return the sign-flip attack, as long as the bound allows."""
     return -known.longest(known.honest)
 
 
 def turned_features(known: AttackerKnowledge) -> Vector:
-    """Towards feature weights of the opposite sign, as long as the bound allows.
-
-    A step goes against the gradient.
-    """
+    """Return a step towards feature weights of the opposite sign, as long as the bound allows."""
     return known.longest(np.where(known.features, known.weights, 0.0))
 
 
 def shrunk(known: AttackerKnowledge) -> Vector:
-    """Towards a model of zeros, as long as the bound allows."""
+    """Return a step towards a model of zeros, as long as the bound allows."""
     return known.longest(known.weights)
 
 
 def huge(known: AttackerKnowledge) -> Vector:
-    """1e4 in every number, where a ring of 32 bits with 16 of fraction ends at 2^15: refused; no round counts."""
+    """Return 1e4 in every number: refused, since a ring of 32 bits with 16 fraction bits ends at 2^15, so the round
+    fails.
+    """
     return np.full(len(known.weights), 1e4)
 
 
@@ -135,7 +134,7 @@ ATTACKS: Final[Mapping[str, Attack]] = {
 class DrawnGroups:
     """A cohort split into groups, its malicious members, and each group's own noise stream.
 
-    lying: the places of malicious members; a smaller set is contained in a larger one.
+    lying: the places of malicious members; smaller sets of them are contained in larger ones.
     """
 
     def __init__(self, cohort: int, groups: int, malicious: int, seed: tuple[int, ...]) -> None:
@@ -185,10 +184,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ForgedCount:
-    """The clicks that the strongest attack adds to an article.
-
-    Mean over articles and draws, and the most in any draw.
-    """
+    """The clicks that the strongest attack adds to an article: the mean over articles and draws, and the largest."""
 
     mean: float = 0.0
     most: float = 0.0
@@ -219,11 +215,11 @@ class CountedCohort:
 
     @property
     def tail(self) -> float:
-        """A click plus the largest noise of one sum of all devices."""
+        """Return one click plus the largest noise of one sum of all devices."""
         return 1 + noise_reach(noise_deviation(PROTECTION, self.devices), 2 * self.news)
 
     def strongest(self) -> ForgedCount:
-        """Return the strongest of all attacks that are tried."""
+        """Return the result of the strongest attack tried."""
         found: dict[tuple[int, float], list[Floats]] = {}
         for seed in range(self.draws):
             rng = np.random.default_rng((seed, self.devices))
@@ -242,7 +238,7 @@ class CountedCohort:
         return ForgedCount(max(float(each.mean()) for each in every), max(float(each.max()) for each in every))
 
     def _honest(self, rng: np.random.Generator) -> Iterator[WeightedSum]:
-        """One sum for each group; some stories are far more popular than others."""
+        """Yield one honest sum per group; some stories are far more popular than others."""
         likely = -np.log(np.arange(1, self.news + 1))
         for at in range(self.groups):
             size = len(range(at, self.devices, self.groups))
@@ -255,7 +251,7 @@ class CountedCohort:
             )
 
     def _rows(self, sums: Sequence[WeightedSum]) -> Floats | None:
-        """Clicks as the server writes them; None if the round fails."""
+        """Return clicks as the server stores them; None if the round fails."""
         passed = [each for each in sums if _passes(each)]
         if len(passed) < (1 if self.join is None else min(self.join.left, len(sums))):
             return None
@@ -270,7 +266,7 @@ class CountedCohort:
 
 
 def _lies(devices: int, news: int) -> Iterator[tuple[int, float]]:
-    """The attacks: numbers of articles and clicks for each, in one sum of this many devices."""
+    """Yield the attacks: numbers of articles and clicks for each, in one sum of this many devices."""
     deviation = noise_deviation(PROTECTION, devices)
     reach = noise_reach(deviation, 2 * news)
     for stories in (10, 50):
@@ -295,7 +291,7 @@ def _passes(each: WeightedSum) -> bool:
 
 
 def forged_table(*, draws: int, sizes: Sequence[int] = SIZES) -> Table:
-    """One malicious device and three, in one sum and in groups."""
+    """Return the table of one and three malicious devices, in one sum and in groups."""
     rows: list[tuple[Cell, ...]] = []
     for devices in sizes:
         cohort = CountedCohort(devices, draws=draws, join=PRIVATE_COUNTS.join)

@@ -47,7 +47,7 @@ from protocol.ring import GAIN, SHAPES, WeightedSum, written
 SMALL_RANKER_SECURE = COMPOSED["small_ranker/secure/median"]
 
 VOTED_DOWN: Final = "honest releases voted down"
-"""Malicious devices that only vote."""
+"""Case in which malicious devices only vote."""
 BARS: Final = {1: 0.005, 3: 0.01}
 JOIN: Final = MedianOfSums()
 COHORT, SUMS, VOTE, SECOND_VOTE = range(1, 5)
@@ -144,12 +144,12 @@ class PoisonedRounds:
         self._at_start: dict[tuple[int, int], Mapping[str, Floats]] = {}
 
     def judged(self, weights: Weights) -> float:
-        """Mean AUC of the judges who only evaluate."""
+        """Return the mean AUC of the judges who only evaluate."""
         return float(self._aucs(weights, range(self._voters, len(self._readers.judges))).mean())
 
     @cached_property
     def first(self) -> float:
-        """The same for the first release."""
+        """Return the mean AUC of these judges under the first release."""
         return self.judged(self.start)
 
     def run(self, attack: str | None, malicious: int, groups: int, rounds: int, seed: int) -> PoisoningOutcome:
@@ -248,15 +248,15 @@ class PoisonedRounds:
             first = total.parts
 
     def _aucs(self, weights: Weights, who: Iterable[int]) -> Floats:
-        """The AUC of these judges on what they met later."""
+        """Return these judges' AUC on the articles that they saw later."""
         some = replace(self._readers, warm=(), cold=[self._readers.judges[place] for place in who])
         return some.aucs(ModelChoice.one(weights, len(some.judges)))
 
 
 def _voted(protection: SecureSum, new: Floats, old: Floats, attack: str | None, drawn: DrawnGroups) -> Aggregate | None:
-    """The sum of one vote; None if it fails.
+    """Return the sum of one vote; None if it fails.
 
-    Malicious devices vote for the release they poisoned, or against everything, as loudly as passes.
+    Malicious devices vote as strongly as the bounds allow: for the release they poisoned, or against everything.
     """
     sign = -1.0 if attack == VOTED_DOWN else 1.0
     opened = []
@@ -291,17 +291,15 @@ class PoisoningStudy(Study[PoisoningJob, PoisoningOutcome]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of the populations."""
         return tuple(range(self.sizes.seeds))
 
     @property
     def jobs(self) -> Sequence[PoisoningJob]:
-        """Return the jobs, population by population."""
         return [(seed, *case) for seed in self.seeds for case in _cases()]
 
     @property
     def settings(self) -> Mapping[str, int]:
-        """The sizes, except the number of populations."""
+        """Return the sizes, except the number of populations."""
         return {name: value for name, value in asdict(self.sizes).items() if name != "seeds"}
 
     @cached_property
@@ -325,23 +323,20 @@ class PoisoningStudy(Study[PoisoningJob, PoisoningOutcome]):
         return self._rounds(seed).run(attack, malicious, FORMS[form], self.sizes.rounds, seed)
 
     def line(self, job: PoisoningJob, run: PoisoningOutcome) -> str:
-        """AUC at the start and the end, refused sums and reverted releases."""
         seed, form, attack, malicious = job
         return f"seed {seed}, {form}, {malicious} of {attack}: {run}"
 
     def tables(self, runs: Mapping[PoisoningJob, PoisoningOutcome]) -> list[Table]:
-        """One row for each form of the sum, attack and number of malicious devices."""
+        """Return one row for each form of the sum, attack and number of malicious devices."""
         found: dict[PoisoningCase, list[PoisoningOutcome]] = {}
         for (_, form, attack, malicious), ended in runs.items():
             found.setdefault((form, attack, malicious), []).append(ended)
         return [_table(found, self.sizes)]
 
     def rows(self, job: PoisoningJob, run: PoisoningOutcome) -> list[dict[str, Any]]:
-        """Return the run as one row."""
         return [dict(zip(("seed", "form", "attack", "malicious"), job, strict=True)) | {"outcome": asdict(run)}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[PoisoningJob, PoisoningOutcome]:
-        """Return one run for each row."""
         return {
             (row["seed"], row["form"], row["attack"], row["malicious"]): PoisoningOutcome(**row["outcome"])
             for row in rows

@@ -18,7 +18,7 @@ from experiments.records import Cell, Record, Table
 
 DAY_SEC, DAYS_A_MONTH = 86_400.0, 30.0
 SCENARIOS = ((10_000, 50_000), (100_000, 200_000), (1_000_000, 1_000_000), (10_000_000, 5_000_000))
-"""Devices, and articles a month; articles live for a month, so this is also the size of the pool."""
+"""Devices, and articles per month; articles live for a month, so this is also the size of the pool."""
 SERVED_NEWS = 1_000_000
 """The size of the pool whose server `ownfeed bench large-pools` measures."""
 
@@ -144,7 +144,9 @@ def measured(read: Callable[[str], Record] = records.read) -> Costs:
 
 @dataclass(frozen=True)
 class ResourceNeeds:
-    """What one scenario needs at its peak: cores by task, GB of memory a machine, Gbit/s, TB a month, connections."""
+    """What one scenario needs at its peak: cores by task, GB of memory per machine, Gbit/s, TB per month,
+    connections.
+    """
 
     cores: dict[str, float]
     memory_gb: float | None
@@ -169,7 +171,7 @@ class ResourceNeeds:
 def need(devices: int, news_a_month: int, costs: Costs, assumed: CapacityAssumptions) -> ResourceNeeds:
     """Compute the need of one scenario.
 
-    Lists by code cost the same in every pool; everything else grows with devices or articles.
+    Answers to a report by code cost the same in every pool; everything else grows with devices or articles.
     """
     second = 1 / DAY_SEC
     month = second / DAYS_A_MONTH

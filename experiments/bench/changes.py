@@ -1,4 +1,5 @@
-"""What a minute's change of the default list weighs, at the articles a month of the capacity model's scenarios.
+"""Measures the size of one minute's changes of the default list, for the capacity model's numbers of articles per
+month.
 
 Articles are MIND's headlines, repeated as often as needed, with random editorial weights and vectors. Each scenario
 runs for two days of news, which is four half-lives of an article's score.
@@ -33,7 +34,7 @@ SEED = 7
 
 @dataclass(frozen=True)
 class NewsStream:
-    """Articles by time; columns as `default_order` reads them."""
+    """Articles by time, with the columns that `default_order` reads."""
 
     ids: Sequence[str]
     titles: Sequence[str]
@@ -66,7 +67,7 @@ class ListedRows:
         return np.array([self._codes[row] for row in rows.tolist()], dtype=np.float32).reshape(-1, NEWS_DIM)
 
     def hold(self, rows: Sequence[int]) -> None:
-        """Make the cards and vectors of these rows."""
+        """Load the cards and vectors of these rows."""
         for row in rows:
             if row in self.cards:
                 continue

@@ -1,7 +1,7 @@
-"""Measures Efficient-FedRec live, in both forms, while a reader goes on reading.
+"""Measures live rounds of Efficient-FedRec in both forms, while a reader keeps reading.
 
 60 devices train the news model's head over HTTP in secure sums; 6,000 titles get vectors by the new head, and every
-device swaps to the release. The reader is a process of its own.
+device swaps to the release. The reader runs in its own process.
 """
 
 import os
@@ -44,9 +44,9 @@ FORMS = {"head": "news_head/exact/mean", "rows": "news_rows/exact/mean"}
 BAR_SEC, BAR_TIMES_IDLE = 60.0, 2.0
 IDLE_SEC = 30.0
 SECONDS = 600.0
-"""Long, so that a busy machine shows in the results instead of failing a round."""
+"""Time limit of a round; long, so that a busy machine shows in the results instead of failing a round."""
 NICENESS = 10
-"""Of the fleet, because readers' devices don't share the server's machine."""
+"""Niceness of the fleet, because real readers' devices don't share the server's machine."""
 
 
 def run(data: Path) -> list[Table]:
@@ -57,7 +57,7 @@ def run(data: Path) -> list[Table]:
 def measured(prepared: Callable[[Path], BackendSettings], forms: Mapping[str, str], title: str) -> list[Table]:
     """Measure these systems, which train a news model, by the name of each form.
 
-    prepared: builds the backend's folder at a path. title: of the first table.
+    prepared: builds the server's folder at a path. title: that of the first table.
     """
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
@@ -102,7 +102,7 @@ def _fleet(
     failures: list[str],
     reading: tuple[str, Path, Path],
 ) -> None:
-    """Settle the fleet, then run the rounds, in a thread of low priority that the fleet's threads inherit."""
+    """Warm up the fleet, then run the rounds, in a thread of low priority that the fleet's threads inherit."""
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
     settings = DeviceSettings(
         data_dir=home,
@@ -160,7 +160,7 @@ def _fleet(
 
 
 def _applied(operator: Operator, fleet: Fleet, system: str) -> list[RoundStatus]:
-    """Return the round and, if another follows from it, that one, as they end; the last is applied."""
+    """Return the finished round, followed by the round that it ordered, if any; the last one is applied."""
     lookout = fleet.members[0].device.parts.uplink
 
     def take_part(member: Member) -> None:
@@ -186,7 +186,7 @@ def _applied(operator: Operator, fleet: Fleet, system: str) -> list[RoundStatus]
 
 
 def _spent(backend: RunningBackend) -> tuple[float, float]:
-    """CPU seconds so far of the server with its ended processes, and of this process, which is the fleet."""
+    """Return CPU seconds so far of the server, including ended processes, and of this process, which runs the fleet."""
     times = psutil.Process(backend.processes.running["backend"].pid).cpu_times()
     mine = psutil.Process().cpu_times()
     return times.user + times.system + times.children_user + times.children_system, mine.user + mine.system

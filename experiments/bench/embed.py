@@ -1,7 +1,4 @@
-"""Compares the news encoder in torch and ONNX Runtime (fp32, int8).
-
-It measures titles a second, and how well the vectors agree.
-"""
+"""Compares the news encoder in torch and ONNX Runtime (fp32, int8): titles per second, and how well vectors agree."""
 
 import json
 import tempfile
@@ -39,7 +36,7 @@ from protocol.tensors import TensorSpec, unpack
 TITLES = 2_000
 RUNS = 3
 TORCH_BATCH = 64
-"""The batch that torch is fastest with."""
+"""The batch size at which torch is fastest."""
 
 Encode = Callable[[list[str]], NDArray[np.float32]]
 

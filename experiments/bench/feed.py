@@ -1,7 +1,7 @@
 """`ownfeed bench feed`: measures what a feed promises its reader (decision 043).
 
 The module also has a reader for other benches: a browser without scripts in its own process, `python -m
-experiments.bench.feed LINK FILE`, which clicks and asks for a new page. Every line of FILE holds a time (time.time())
+experiments.bench.feed LINK FILE`, which clicks and requests a new page. Every line of FILE holds a time (time.time())
 and the milliseconds of a new page after a click. It runs until it is killed.
 """
 
@@ -22,14 +22,15 @@ from experiments.bench.newspaper_pages import default_ranker, newspaper_pool
 from experiments.records import Table
 
 PAUSE_SEC = 0.4
-"""A device gets some 1,000 stories for its pages, so that a reader who opens ten a second has opened all of them within
-two minutes."""
+"""Pause between clicks. A device has about 1,000 stories for its pages, so a reader who opens ten a second would have
+opened all of them within two minutes.
+"""
 STORY = re.compile(r'href="(/story/[^"]+)"')
 TOLD_CHARS = 2_000
 
 
 def read(link: str, path: Path) -> None:
-    """Read until killed.
+    """Click and request pages until killed.
 
     A page without stories to open is not timed; the reader then continues under Explore.
     """
@@ -56,7 +57,7 @@ def stories_of(page: str) -> list[str]:
 
 
 class PacedReader:
-    """Such a reader in its own process; `require_alive` detects its death.
+    """A process that reads a device's pages; `require_alive` detects its death.
 
     Args:
         link: opens the device's pages.
@@ -72,7 +73,7 @@ class PacedReader:
             self._process = subprocess.Popen(command, stderr=errors)
 
     def require_alive(self) -> None:
-        """Raise RuntimeError with the end of its log if it has died."""
+        """Raise RuntimeError with the end of the reader's log if it has died."""
         if self._process.poll() is not None:
             said = [path.read_text(errors="replace")[-TOLD_CHARS:] for path in (self._errors, self._log)]
             raise RuntimeError(
@@ -80,7 +81,6 @@ class PacedReader:
             )
 
     def stop(self) -> None:
-        """Stop it if it is still running."""
         self._process.kill()
         self._process.wait()
 

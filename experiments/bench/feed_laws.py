@@ -1,8 +1,7 @@
-"""Measures what a feed promises its reader.
+"""Measures what a feed promises its reader: true reasons, and learning that is damped and lasts.
 
-The promises are true reasons, and learning that is damped and remembered. Measured on the generated newspaper, whose
-topics and names are known, with simulated readers (`quality.newspaper_pages`). `ownfeed bench feed` prints the results;
-tests hold them to the bars.
+Measured on the generated newspaper, whose topics and names are known, with simulated readers (`bench.newspaper_pages`).
+`ownfeed bench feed` prints the results; tests compare them with the required limits.
 """
 
 from __future__ import annotations
@@ -27,7 +26,9 @@ PICKED = ("food", "film")
 READS = 5
 REFRESHES = 2
 TOPICS, TOPIC_EVENTS = 40, 20
-"""How many topics are read, each with at least so many different events: two fifths of a page, and what was read."""
+"""Number of topics read, and minimum number of different events of each: enough for two fifths of a page besides what
+was read.
+"""
 WITHIN = (0.30, 0.45)
 """Allowed shares of a topic that was read five times."""
 BLEND_READS = 20
@@ -35,9 +36,9 @@ BLEND_READS = 20
 
 @dataclass(frozen=True)
 class SimilarityFigures:
-    """Reasons that name a story that was read: their number, and the share with a common topic or name.
+    """Number of reasons that name a story the reader has read, and the share of these with a common topic or name.
 
-    random_pairs: the share of random pairs of the pool above the floor, a cosine.
+    random_pairs: share of random pairs of the pool above the floor, a cosine.
     """
 
     whys: int
@@ -48,10 +49,10 @@ class SimilarityFigures:
 
 @dataclass(frozen=True)
 class LearningFigures:
-    """One reader after five reads of one topic: shares of each page.
+    """The pages of one reader after five reads of one topic, as shares of each page.
 
-    of_topic: its topic; in_column: its topic's share of the personal places, which a reader sees as one column;
-    greatest, greatest_in_column: any one section; of_picked: the picked sections together.
+    of_topic: share of that topic. in_column: its share of the personal places, which a reader sees as one column.
+    greatest, greatest_in_column: largest share of any section. of_picked: share of all picked sections together.
     """
 
     topic: str
@@ -94,7 +95,6 @@ class Newspaper:
 
     @cached_property
     def row(self) -> dict[str, int]:
-        """The row of each card, by its id."""
         return {card.id: row for row, card in enumerate(self.pool.cards)}
 
     def related(self, one: int, other: int) -> bool:
@@ -104,7 +104,7 @@ class Newspaper:
         return same or bool((names[one] & names[other]) - self._common)
 
     def reader(self, *picked: str) -> Reader:
-        """Return a reader at the first visit."""
+        """Return a reader who visits for the first time."""
         return Reader(self.pool, self.ranker, self.settings, picked=frozenset(picked), has_pool=self.has_pool)
 
     def topics(self, count: int, seed: int) -> list[tuple[str, str]]:
@@ -126,7 +126,7 @@ class Newspaper:
         return self.reader(*(PICKED if rng.random() < 0.5 else ())).reads(*dict.fromkeys(read))
 
     def similarity(self, whys: int, seed: int) -> SimilarityFigures:
-        """Check at least this many reasons that name a story, on pages of readers drawn with `seed`."""
+        """Check at least `whys` reasons that name a story, on pages of readers drawn with `seed`."""
         rng = np.random.default_rng(seed)
         true: list[bool] = []
         while len(true) < whys:
@@ -143,7 +143,9 @@ class Newspaper:
         return max(topics, key=lambda name: topics[name])
 
     def learning(self, section: str, topic: str, seed: int, *, picked: bool, reads: int = READS) -> LearningFigures:
-        """Read a topic; measure the next page, and those after REFRESHES more, each page seen from top to bottom."""
+        """Let a reader read a topic; measure the next page and those after REFRESHES more, each viewed from top to
+        bottom.
+        """
         rng = np.random.default_rng(seed)
         of_topic = self.pool.rows(section=section, topic=topic)
         reader = self.reader(*(PICKED if picked else ()))
@@ -191,7 +193,7 @@ def _share(page: Sequence[PageCard], rows: set[int]) -> float:
 
 
 def measured(newspaper: Newspaper, *, sections: Sequence[str], seeds: Sequence[int], whys: int = 300) -> dict[str, Any]:
-    """Return all results, with several seeds."""
+    """Return all results, for several seeds."""
     positions = (0, 1, 2, 5, 9, 14)
     return {
         "settings": newspaper.settings.model_dump(),

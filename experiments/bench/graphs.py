@@ -72,7 +72,7 @@ class PlainPooling(nn.Module):
 
 
 class PlainGru(nn.Module):
-    """MaskedGru by nn.GRU over all rows, real ones first; takes the state after the last real row."""
+    """MaskedGru by nn.GRU over all rows, real ones first; returns the state after the last real row."""
 
     def __init__(self, layer: MaskedGru) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class GraphCase:
         return lambda: session.run(None, feed)
 
     def on_device(self) -> Callable[[], object]:
-        """Return the run as on a device.
+        """Return a function that runs the graph as a device does.
 
         Nothing is cached between runs, and padding common to all readers is cut off.
         """
@@ -170,7 +170,7 @@ def drawn_case(
 
 
 def _free(spec: GraphSpec) -> GraphSpec:
-    """Histories of any length, even for graphs that take fifty."""
+    """Return the spec with histories of any length, even for graphs that take fifty."""
 
     def freed(given: GraphInput) -> GraphInput:
         place = CLICKS_PLACES.get(given.name)
@@ -180,7 +180,7 @@ def _free(spec: GraphSpec) -> GraphSpec:
 
 
 def _fitted(value: Tensor, name: str, columns: int) -> Tensor:
-    """Histories padded to 50 on the left, of which the newest columns are used."""
+    """Return histories padded to 50 on the left, of which the newest columns are used."""
     if name not in CLICKS_PLACES:
         return value
     place = CLICKS_PLACES[name]
@@ -220,7 +220,9 @@ def open_graph(graph: bytes) -> ort.InferenceSession:
 
 
 def timed(*works: Callable[[], object]) -> list[float]:
-    """Return the median milliseconds of each, measured in alternation, so that a busy machine slows all alike."""
+    """Return the median milliseconds of each function, measured in alternation, so that a busy machine slows
+    all alike.
+    """
     taken: list[list[float]] = [[] for _ in works]
     for turn in range(WARM_UP + ROUNDS):
         for work, times in zip(works, taken, strict=True):
@@ -246,7 +248,7 @@ VECTORS = ("nrms", "naml", "huita", "youtubenet", "fednewsrec_256", "fednewsrec"
 
 
 def run(data: Path) -> list[Table]:
-    """Return three tables: training, training by length of history, vectors. `data` is not read."""
+    """Return three tables: training, training by length of history, and vectors. `data` is ignored."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
@@ -345,7 +347,7 @@ def _product() -> GraphCase:
 
 
 def products_ms(graph: bytes, run: Callable[[ort.InferenceSession], Callable[[], object]]) -> float:
-    """Milliseconds of one run in the kernels PRODUCTS, by ONNX Runtime's profiler, including fused operators.
+    """Return milliseconds of one run in the kernels PRODUCTS, by ONNX Runtime's profiler, including fused operators.
 
     Takes the fastest of PRODUCT_RUNS for each kernel, because its clock runs on while other processes use the
     processor.

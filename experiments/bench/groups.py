@@ -1,6 +1,6 @@
-"""Measures whether groups help: readers of two populations with known tastes, and readers of one kind.
+"""Measures whether groups help, for readers of two populations with known tastes and for readers of one kind.
 
-Live systems without HTTP: each system with groups beside the system with one model and the same protection.
+The live systems run without HTTP: each system with groups beside the system with one model and the same protection.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,11 +72,9 @@ class GroupsOutcome:
 
 
 GroupsOutcomes = Mapping[str, GroupsOutcome]
-"""By the system's name."""
 
 
 GroupsJob = tuple[str, int]
-"""Kind of readers, and seed."""
 
 
 @dataclass(frozen=True)
@@ -89,25 +87,20 @@ class GroupsStudy(Study[GroupsJob, GroupsOutcomes]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of readers and rounds."""
         return tuple(range(self.sizes.seeds))
 
     @property
     def jobs(self) -> Sequence[GroupsJob]:
-        """One job for each kind of readers and seed."""
         return [(kind, seed) for kind in KINDS for seed in self.seeds]
 
     def run(self, job: GroupsJob) -> GroupsOutcomes:
-        """Run all systems on the same readers."""
         return played(self.pool, self.now, *job, self.sizes)
 
     def line(self, job: GroupsJob, run: GroupsOutcomes) -> str:
-        """Return the AUC of each system."""
         aucs = ", ".join(f"{name} {each.aucs.mean():.4f}" for name, each in run.items())
         return f"{job[0]}, seed {job[1]}: AUC {aucs}"
 
     def tables(self, runs: Mapping[GroupsJob, GroupsOutcomes]) -> list[Table]:
-        """One row for each population and system, for readers with clicks and without."""
         found: dict[str, list[GroupsOutcomes]] = {}
         for (kind, _), run in runs.items():
             found.setdefault(kind, []).append(run)

@@ -43,7 +43,7 @@ FOUND, MEASURED = "Growth", "Growth, size by size"
 
 @dataclass(frozen=True)
 class GrowthCurve:
-    """A cost by size. of: what is counted; what: the cost, with its unit last."""
+    """A cost by size. of: what is counted; what: the name of the cost, with its unit last."""
 
     of: str
     what: str
@@ -135,7 +135,7 @@ def devices(sizes: Sequence[int] = DEVICES) -> list[GrowthCurve]:
 
 
 def sums(sizes: Sequence[int] = SUMMED, group: int = GROUP) -> list[GrowthCurve]:
-    """Measure secure sums in groups, as in a large round, all in this process."""
+    """Measure secure sums in groups, as in a large round, in one process."""
     terms = SumTerms.model_validate({
         "round": "round-1", "cohort": group, "cohort_minimum": group // 2, "length": LENGTH, "fraction_bits": 12,
         "bound": 1.0,

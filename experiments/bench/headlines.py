@@ -53,7 +53,7 @@ def headlines(data: Path, count: int = HEADLINES) -> list[Headline]:
 
 
 def headline_vectors(data: Path) -> Floats:
-    """float32 [n, 256]: the headlines' vectors by the shipped encoder, cached.
+    """Return the headlines' vectors by the shipped encoder, float32 [n, 256], from a cache if there is one.
 
     OWNFEED_BENCH_VECTORS may name a .npy of unit vectors to use instead. Raises DataMissing.
     """
@@ -63,7 +63,7 @@ def headline_vectors(data: Path) -> Floats:
 
 
 def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400, seed: int = CLUSTERS_SEED) -> Floats:
-    """Synthetic unit vectors around random centres."""
+    """Return synthetic unit vectors around random centres."""
     draw = np.random.default_rng(seed)
     middles = draw.standard_normal((clusters, dimensions), dtype=np.float32)
     vectors = middles[draw.integers(clusters, size=count)]
@@ -73,7 +73,7 @@ def clustered_vectors(count: int, *, dimensions: int = 256, clusters: int = 400,
 
 
 def basis_of(vectors: Floats) -> Floats:
-    """30 k-means centroids [30, D]: the basis values of a first release."""
+    """Return 30 k-means centroids [30, D]: the basis values of a first release."""
     means = faiss.Kmeans(vectors.shape[1], BASIS_SIZE, niter=10, seed=MEANS_SEED)
     means.train(np.ascontiguousarray(vectors[:: max(len(vectors) // 20_000, 1)]))
     assert means.centroids is not None
@@ -82,14 +82,14 @@ def basis_of(vectors: Floats) -> Floats:
 
 
 def noisy_scores(channels: int, seed: int) -> NDArray[np.float64]:
-    """[channels, 30] as a device sends them at the paper's noise; seeded, for benches only."""
+    """Return scores [channels, 30] with the paper's noise, as a device sends them; seeded, for benches only."""
     draw = np.random.default_rng(seed)
     shape = (channels, BASIS_SIZE)
     return np.asarray(draw.uniform(-SCORE_CLIP, SCORE_CLIP, shape) + draw.laplace(0, SCORE_NOISE, shape))
 
 
 def interest_vectors(basis: Floats, channels: int, seed: int) -> Floats:
-    """r^_c [channels, D] as the server computes them from such a report."""
+    """Return interest vectors r^_c [channels, D], as the server computes them from such a report."""
     return aggregate(noisy_scores(channels, seed), basis)
 
 

@@ -1,6 +1,6 @@
 """Readers with known interests who evaluate releases and never take part in a round.
 
-They like articles as the fleet's readers do (device_app/fleet/simulated_interests.py) and do not change: the same
+They like articles as the fleet's readers do (device_app/fleet/simulated_interests.py) and never change: the same
 clicks, candidates and later clicks evaluate every release, so that only the releases differ.
 """
 
@@ -40,7 +40,7 @@ class Pool:
     vectors: NDArray[np.float32]
 
     def meeting(self, now: datetime) -> Floats:
-        """[n]: the probability that a reader meets each article next; depends on age only, sums to 1."""
+        """Return the probability that a reader sees each article next, [n]; depends on age only, sums to 1."""
         ages_hours = np.array([(now - card.published_at).total_seconds() for card in self.cards]) / 3_600
         weights = 0.5 ** (np.maximum(ages_hours, 0.0) / MEETING_HALF_LIFE_HOURS)
         return np.asarray(weights / weights.sum(), dtype=np.float64)
@@ -66,7 +66,7 @@ class HeldoutReader:
 
 
 def heldout_readers(pool: Pool, count: int, now: datetime, rng: np.random.Generator) -> list[HeldoutReader]:
-    """Draw readers one after another; redraw a reader who would open none or all of the articles met."""
+    """Draw readers one after another. A reader who would open none or all of the articles seen is drawn again."""
     found: list[HeldoutReader] = []
     candidates = Candidates(pool.cards, pool.vectors, "")
     meeting = pool.meeting(now)
@@ -160,5 +160,5 @@ def _of(known: FeatureContext, rows: Rows, popularity: Floats) -> FeatureContext
 
 
 def _some(weights: Floats, count: int, rng: np.random.Generator) -> Rows:
-    """Draw distinct rows, with probability by weight."""
+    """Draw distinct rows, with probabilities proportional to their weights."""
     return np.asarray(rng.choice(len(weights), size=count, replace=False, p=weights / weights.sum()), dtype=np.int64)

@@ -48,7 +48,7 @@ def run(data: Path) -> list[Table]:
 
 
 def _rows(name: str, vectors: Floats) -> list[tuple[str | int | float | None, ...]]:
-    """The shipped index at this size; above the limit of exact search also plain IVF with SQ8."""
+    """Return the rows of the shipped index at this size; above the limit of exact search also of plain IVF with SQ8."""
     keys = np.arange(len(vectors), dtype=np.int64)
     basis = basis_of(vectors)
     requests = [interest_vectors(basis, CHANNELS, seed) for seed in range(REQUESTS)]
@@ -93,7 +93,7 @@ def _rows(name: str, vectors: Floats) -> list[tuple[str | int | float | None, ..
 def _in_turn(
     requests: list[Floats], first: Callable[[Floats], object], second: Callable[[Floats], object]
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds per request of both, measured in alternation, so that a busy machine slows both alike."""
+    """Return milliseconds per request of both, measured in alternation, so that a busy machine slows both alike."""
     times: tuple[list[float], list[float]] = ([], [])
     for each in requests:
         for search, into in zip((first, second), times, strict=True):

@@ -30,7 +30,7 @@ from protocol.server_timing import Stopwatch
 NEW_ARTICLES, REQUESTS, LIMIT, CODEBOOK = 100, 200, 400, 16
 ROWS_AT_ONCE = 20_000
 MINUTES_APART = 0.02
-"""A million articles in two weeks, so that none expires during the bench."""
+"""Minutes between two articles: a million in two weeks, so that none expires during the bench."""
 
 
 def served_pool(seeds: Floats, count: int) -> dict[str, float]:
@@ -137,7 +137,7 @@ def _asking(services: Services) -> Iterator[list[float]]:
 
 
 def _deliver(services: Services, new: Floats) -> None:
-    """Ingest new articles as usual, with vectors stored as an embedder would."""
+    """Ingest new articles as usual, with vectors stored as by an embedder."""
     items = [
         NewsItem(
             id=f"new{row}",
@@ -169,7 +169,7 @@ def _answer_ms(services: Services, report: dict[str, object]) -> float:
 
 
 def _memory(when: str) -> dict[str, float]:
-    """MB of this process according to the kernel; empty if it keeps no account."""
+    """Return this process's memory in MB according to the kernel; empty if the kernel doesn't report it."""
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="utf-8").splitlines() if status.is_file() else []
     held = {line.split(":")[0]: int(line.split()[1]) / 1_000 for line in lines if line.startswith("Rss")}

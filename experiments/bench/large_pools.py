@@ -36,7 +36,7 @@ SERVED_BESIDE, SERVED_MOST = 100_000, 1_000_000
 DEPTH, CHANNELS, REQUESTS = 400, 5, 40
 SCORES_BAR_MS, RECALL_BAR = 60.0, 0.95
 NOISE_SHARE, NOISE_SEED, MIDDLES_SEED = 0.3, 17, 5
-"""The length of a copy's noise relative to its headline, as in the gate's near queries."""
+"""Length of a copy's noise relative to its headline, as in the gate's test queries; and seeds."""
 ROWS_AT_ONCE = 50_000
 TRAINING_VECTORS = 65_536
 ALL_NEWS = "scan of the basis"
@@ -47,8 +47,8 @@ COLUMNS = ("articles", "index", "recall@400", "standard error", "p50 ms", "p95 m
 class FaissCandidate:
     """One FAISS index.
 
-    factory: its name with a placeholder {lists}; settings: its parameters, each measured; up_to: the largest pool
-    measured with it; beyond, it would need too much memory or time.
+    factory: its name with a placeholder {lists}. settings: its parameters, each measured. up_to: the largest pool
+    measured with it; a larger one would need too much memory or time.
     """
 
     factory: str
@@ -102,7 +102,7 @@ def measure(
 
 
 def noisy_copies(seeds: Floats, count: int, path: Path) -> Floats:
-    """Unit vectors [count, D] in a memory-mapped file: the seeds, then repeated noisy copies of them."""
+    """Return unit vectors [count, D] in a memory-mapped file: the seeds, then noisy copies of them."""
     draw, dimensions = np.random.default_rng(NOISE_SEED), seeds.shape[1]
     vectors = np.memmap(path, dtype=np.float32, mode="w+", shape=(count, dimensions))
     for start in range(0, count, ROWS_AT_ONCE):
@@ -154,7 +154,7 @@ def _frontier(vectors: Floats, candidates: Sequence[FaissCandidate]) -> Iterator
 
 
 def _middles(sample: Floats, lists: int, memo: dict[int, Floats]) -> Floats:
-    """The lists' centroids [lists, D], of length 1; `memo` keeps them by their number."""
+    """Return the lists' centroids [lists, D], of length 1; `memo` caches them by their number."""
     if lists not in memo:
         means = faiss.Kmeans(sample.shape[1], lists, niter=10, spherical=True, seed=MIDDLES_SEED)
         means.train(sample)

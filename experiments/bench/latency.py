@@ -1,10 +1,10 @@
-"""Time from a click to a built feed, through the real device and server as processes over loopback.
+"""Measures the time from a click to a built feed, with the real device and server as processes over loopback.
 
-After every click the device sends a report and fetches the answer in the background. Then the reader asks for a new
-page, which makes no request. Each figure adds a page's time to that of the last request before it, and so covers the
-whole flow of its mode. With codes, the default: store, clusters, code, request, list, ranking, feed; a code that was
-reported before costs nothing and keeps its noise. With Uni-FedRec's scores: store, clusters, decomposition, fresh
-noise, request, recall, answer, ranking, feed.
+After every click the device sends a report and fetches the answer in the background. Then the reader requests a new
+page, which sends no request to the server. Each figure adds a page's time to that of the last background request before
+it, and so covers the whole flow of its mode. With codes, the default: store, clusters, code, request, list, ranking,
+feed; a code that was reported before costs nothing and keeps its noise. With Uni-FedRec's scores: store, clusters,
+decomposition, new noise, request, recall, answer, ranking, feed.
 """
 
 import random
@@ -32,7 +32,7 @@ SEED = 7
 RECALL_SEC = 0.15
 """Average time between the background's requests for candidates."""
 PAUSE_SEC = 2 * RECALL_SEC
-"""Between a click and the press for a new page, so that the click's report is answered before."""
+"""Pause between a click and the request for a new page, so that the click's report is answered before."""
 BAR_P50_MS, BAR_P95_MS, BAR_MIB = 25.0, 60.0, 250.0
 STORY = re.compile(r'href="(/story/[^"]+)"')
 MODES = ("code", "basis_laplace")
@@ -114,7 +114,7 @@ def _measured(mode: str) -> list[Table]:
 
 
 def _with_recall(newest_first: list[Timing]) -> list[Timing]:
-    """Pages, oldest first, each with the stages of the candidates' request before it."""
+    """Return pages, oldest first, each with the stages of the request for candidates before it."""
     found: list[Timing] = []
     recall: Timing | None = None
     for one in reversed(newest_first):

@@ -1,4 +1,6 @@
-"""A whole Ownfeed for benches: the generated newspaper, prepared once, then server and device as real processes."""
+"""Runs a whole Ownfeed for benches: the generated newspaper, prepared once, then server and device as real
+processes.
+"""
 
 import socket
 import tempfile

@@ -1,7 +1,7 @@
 """Builds simulated readers' pages from the generated newspaper with the product's ranking, slots and reasons.
 
 No server takes part. Candidates are the default list, what a device finds in its copy of the pool, and the answer to a
-report whose noise drew another reader's interest, which is the worst that an answer can be.
+report whose noise drew another reader's interest, the worst possible answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LOOKED_AT = 15
 
 @dataclass(frozen=True)
 class NewspaperPool:
-    """n cards with vectors [n, D] and names [n]; the default list's rows; the release's floor of similarity."""
+    """n cards with vectors [n, D] and names [n], the rows of the default list, and the release's similarity floor."""
 
     cards: tuple[NewsCard, ...]
     vectors: NDArray[np.float32]
@@ -58,13 +58,13 @@ class NewspaperPool:
     def of(
         cls, cards: Sequence[NewsCard], vectors: NDArray[np.float32], names: Sequence[frozenset[str]]
     ) -> NewspaperPool:
-        """The pool of these cards, with its default list and its floor of similarity."""
+        """Return the pool of these cards, with its default list and similarity floor."""
         rows = [PoolRow(number=number, duplicate_of=None, **card.model_dump()) for number, card in enumerate(cards)]
         listed = np.array(default_order(NewsColumns.of(rows), NOW, DEFAULT_LIST), dtype=np.intp)
         return cls(tuple(cards), unit(vectors), tuple(names), listed, similarity_floor(vectors))
 
     def rows(self, *, section: str | None = None, topic: str | None = None) -> list[int]:
-        """Rows of a section, or of a topic of it."""
+        """Return the rows of a section, or of one of its topics."""
         return [
             row
             for row, card in enumerate(self.cards)
@@ -73,9 +73,9 @@ class NewspaperPool:
 
 
 def newspaper_pool(*, whole: Collection[str] = (), others: int | None = None, seed: int = 7) -> NewspaperPool:
-    """Return the edition of 14 days before NOW, with its real vectors (computed once and cached).
+    """Return the edition of the 14 days before NOW, with its real vectors (computed once and cached).
 
-    whole: sections taken entirely; others: number of other articles, spread evenly over the days. None: all of it.
+    whole: sections taken entirely. others: number of other articles, spread evenly over the days; None: all of them.
     """
     from experiments.datasets.titles import product_vectors, title_vectors  # imports torch
 
@@ -164,7 +164,7 @@ class Reader:
         return [PageCard(int(rows[place.row]), place.slot, reason) for place, reason in zip(page, said, strict=True)]
 
     def _offered(self, seed: int) -> NDArray[np.intp]:
-        """Rows of the last answer, the copy of the pool, and the default list, each row once."""
+        """Return rows of the last answer, the copy of the pool, and the default list, each row once."""
         if not self.read:
             return self.pool.listed
         vectors = self.pool.vectors

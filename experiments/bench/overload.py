@@ -1,8 +1,8 @@
-"""Measures what readers get from a server beyond its capacity, and from one that clients stall.
+"""Measures what readers get from a server beyond its capacity, and from one with stalled clients.
 
 Requests are sent to a local server at fixed times, whether or not earlier ones were answered. Times count from when a
 request was due, so that a stalled server is charged for everyone who waited. The server is `ownfeed serve` with the
-newspaper, in a process that may open 1,024 files; this process shares its cores.
+newspaper, in a process that may open 1,024 files; it shares the machine's cores with this process.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class LoadAnswers:
         return float(np.percentile(known, percent)) if known else None
 
     def troubles(self) -> str:
-        """Everything except 200 and 503, as text."""
+        """Return everything except 200 and 503, as text."""
         rest = Counter(one for one in self.status if one not in (200, 503))
         return ", ".join(f"{count} {name}" for name, count in rest.items()) or "none"
 
@@ -145,7 +145,7 @@ RATES = (100, 300, 600)
 SECONDS = 12.0
 SLOW_UPLOADS, STUCK_HEADERS = 60, 1_500
 STALLED_SYSTEM = "small_ranker/local/mean"
-"""A round with plain uploads: they are due at once, so all sixty stay open."""
+"""A system whose rounds use plain uploads; all of them are due at once, so all sixty stay open."""
 CODES = 16
 SEED = 7
 
@@ -249,7 +249,9 @@ async def _slow_uploads(
 
 
 def _floats_bytes(manifest: RoundManifest) -> int:
-    """Bytes of the update's numbers, without their names: a size that the server must accept as plausible."""
+    """Return the bytes of the update's numbers, without their names: a size that the server must accept as
+    plausible.
+    """
     return sum(4 * math.prod(shape) for shape in manifest.shapes.values())
 
 
@@ -265,7 +267,7 @@ async def _stuck_headers(port: int, held: list[asyncio.StreamWriter]) -> None:
 
 
 def recall_request(short: int, code: int) -> bytes:
-    """A complete request for 400 candidates, with a report of this code."""
+    """Return a complete request for 400 candidates, with a report of this code."""
     body = json.dumps({"release": short, "limit": 400, "report": {"kind": "code", "codebook": CODES, "code": code}})
     head = "POST /v1/recall HTTP/1.1\r\nhost: b\r\ncontent-type: application/json\r\n"
     return f"{head}content-length: {len(body)}\r\n\r\n{body}".encode()

@@ -16,9 +16,9 @@ from protocol.secagg import SumTerms
 
 PARAMETERS, DEVICES, WEIGHT_LIMIT, FRACTION_BITS = 1_000, 60, 32, 16
 SLOT_BITS = FRACTION_BITS + 1 + (DEVICES * WEIGHT_LIMIT).bit_length() + 1
-"""Bits of a number with bound 1, of the sum over 60 devices with 32 samples, and its sign."""
+"""Bits of a slot: for a number with bound 1, summed over 60 devices with 32 samples, and its sign."""
 FINDING_SLOT_BITS = 128
-"""With room for rounds of FINDING: interpolation takes 12 bits, and a step the rate's 12 and the samples'."""
+"""Bits of a slot with room for FINDING: interpolation takes 12, a step 12 for the rate and some for the samples."""
 TIMED = 3
 SEED = 7
 COLUMNS = (

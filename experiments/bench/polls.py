@@ -1,7 +1,8 @@
-"""What a poll that finds nothing new costs the server: from memory, made each time, and a bare uvicorn as the limit.
+"""Measures what a poll that finds nothing new costs the server.
 
-The server is `ownfeed serve` with the newspaper, configured as behind a proxy. A cost is the CPU time of the event
-loop's thread, so other work matters little; what is made each time costs a thread besides.
+The answer comes from memory or is made each time; a bare uvicorn shows the lower limit. The server is `ownfeed serve`
+with the newspaper, configured as behind a proxy. A cost is the CPU time of the event loop's thread, so other work
+matters little; answers made each time also use another thread.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from protocol.releases import ReleaseManifest, SignedManifest
 
 REQUESTS, WARM_UP, TURNS = 2_000, 200, 3
 SEED = 7
-"""Of the newspaper."""
+"""Seed of the newspaper."""
 BEHIND_A_PROXY = {"OWNFEED_BACKEND_TRUSTED_PROXIES": '["127.0.0.0/8"]'}
 MADE_EACH_TIME = {"OWNFEED_BACKEND_SHARED_ANSWERS_SEC": "0"}
 BARE = "bare uvicorn, an empty 304"
@@ -87,7 +88,7 @@ def _wait_until_prepared(paths: Iterable[str], url: str) -> None:
 
 
 def _spent(server: psutil.Process) -> float:
-    """Seconds of CPU time of the event loop's thread."""
+    """Return CPU seconds of the event loop's thread so far."""
     (loop,) = (each for each in server.threads() if each.id == server.pid)
     return float(loop.user_time + loop.system_time)
 

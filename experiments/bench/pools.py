@@ -1,4 +1,4 @@
-"""The recall frontier by bytes and pool size, and what mode `auto` chooses on it."""
+"""Measures recall by bytes and pool size, and what mode `auto` chooses."""
 
 import math
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def run(data: Path) -> list[Table]:
 def tables(parts: Sequence[PoolPart], left: str = "") -> list[Table]:
     """Return the tables.
 
-    Shares have two decimals and bytes are whole, because the device's figures are made from them.
+    Shares have two decimals and bytes are whole, because the device's figures are generated from them.
     """
     found: list[tuple[Cell, ...]] = []
     weight: list[tuple[Cell, ...]] = []

@@ -1,9 +1,8 @@
 """Measures whether live rounds improve the feed.
 
-A fleet trains over HTTP on the newsroom's articles; held-out readers evaluate. The schedule is an operator's: the
-default ranker under noise again and again, now and then followed by a step of the codebook of reports or by a private
-count.
-Releases are compared by the differences of the same readers, with intervals.
+A fleet trains over HTTP on the newsroom's articles; held-out readers evaluate. The schedule is an operator's: repeated
+noisy rounds of the default ranker, sometimes followed by a step of the report codebook or a private count. Releases are
+compared by the differences of the same readers, with intervals.
 """
 
 import os
@@ -61,7 +60,7 @@ MEASURES = {
 
 
 def curves(measured: Sequence[MeasuredRelease]) -> tuple[Curve, ...]:
-    """One curve for each measure: each release against the first, paired by reader."""
+    """Return one curve for each measure: each release against the first, paired by reader."""
     found = []
     for name, words in MEASURES.items():
         first: Floats = getattr(measured[0].marks, name)
@@ -84,7 +83,7 @@ def curves(measured: Sequence[MeasuredRelease]) -> tuple[Curve, ...]:
 
 
 def gain_interval(gains: Floats) -> tuple[float, float]:
-    """The 95 % percentile interval of the mean gain, from a bootstrap over readers."""
+    """Return the 95 % percentile interval of the mean gain, from a bootstrap over readers."""
     dice = np.random.default_rng(0)
     counts = dice.multinomial(len(gains), np.full(len(gains), 1 / len(gains)), size=DRAWS)
     low, high = np.percentile(counts @ gains / len(gains), INTERVAL)
@@ -96,13 +95,13 @@ READERS = 300
 ROUNDS = 50
 RANKER = "small_ranker/secure/median"
 BESIDE = {8: "codebook/exact/mean", 25: "private_counts/secure/huber"}
-"""After this many rounds of the ranker, one round of these systems follows."""
+"""Systems that run one round after this many rounds of the ranker."""
 JUDGED_AFTER = (5, 10, 20, 30, 40, 50)
 VISITORS_SHARE = 10
 """One reader in this many reads a feed between two rounds."""
 CODEBOOK, LIMIT = 16, 400
 SECONDS = 240.0
-"""Of a round; long, so that a busy machine shows in the results instead of failing a round."""
+"""Time limit of a round; long, so that a busy machine shows in the results instead of failing a round."""
 SEED, HELDOUT_SEED = 7, 11
 BACKEND = {
     "OWNFEED_BACKEND_COUNTS_EVERY_MINUTES": "0",
@@ -229,7 +228,7 @@ def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
 
 
 def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.ndarray:
-    """Rows of the server's answer to one report, without articles newer than the held-out readers."""
+    """Return rows of the server's answer to one report, without articles newer than the held-out readers."""
     asked = RecallRequest(release=short_release(release), limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
     answer = httpx.post(
         f"{url}/v1/recall", content=asked.model_dump_json(), headers={"content-type": "application/json"}, timeout=30.0

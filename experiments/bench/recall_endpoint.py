@@ -1,9 +1,8 @@
 """Measures POST /v1/recall with 100,000 articles over loopback HTTP.
 
-It reports server times by stage, and the search beside bare FAISS; also for reports by code, with cached lists and with
-lists that have to be made first.
-
-The server is the real application on a free port, with a pool of headlines and a release of placeholder graphs.
+It reports server times by stage, and the search beside bare FAISS. Reports by code are measured with cached lists and
+with lists that are made on request. The server is the real application on a free port, with a pool of headlines and a
+release of placeholder graphs.
 """
 
 import socket
@@ -60,7 +59,7 @@ SAMPLE = 20_000
 
 @dataclass(frozen=True)
 class RecallServer:
-    """An application that answers at `url`; it has made no list of a codebook yet."""
+    """An application that answers at `url` and has not made any codebook's lists yet."""
 
     url: str
     services: Services
@@ -209,7 +208,9 @@ def _compared(catalogue: Catalogue) -> str:
 
 
 def _bare(catalogue: Catalogue) -> Callable[[Floats], object]:
-    """FAISS's own search for the same queries, by the index that the gate chooses over full-precision vectors."""
+    """Return FAISS's own search for the same queries, by the index that the gate chooses over full-precision
+    vectors.
+    """
     index = catalogue.index
     if catalogue.by_basis:
         index, _ = choose_index(catalogue.keys, catalogue.vectors[:], exact_limit=IndexRules().exact_limit, threads=1)
@@ -225,7 +226,7 @@ def _bare(catalogue: Catalogue) -> Callable[[Floats], object]:
 
 
 def _by_code(server: RecallServer, requests: int) -> Table:
-    """One row for each codebook's first requests, which make the lists, and rows for requests with cached lists."""
+    """Return rows for the first requests of each codebook, which make its lists, and for requests with cached lists."""
     rows: list[tuple[Cell, ...]] = []
     slowest = 0.0
     with httpx.Client(base_url=server.url) as client:
@@ -250,7 +251,9 @@ def _by_code(server: RecallServer, requests: int) -> Table:
 
 
 def _first_asked(client: httpx.Client, server: RecallServer, size: int) -> dict[str, float]:
-    """Stages of a request that finds no lists: they are cached by catalogue, so an equal new catalogue has none."""
+    """Return the stages of a request that finds no lists: they are cached by catalogue, so an equal new catalogue has
+    none.
+    """
     server.services.live.swap(replace(server.catalogue))
     client.post("/v1/recall", json=RecallRequest(release=SHORT, limit=LIMIT, report=NoReport()).model_dump())
     return _ask(client, size, 0)[0]

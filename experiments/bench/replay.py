@@ -1,4 +1,6 @@
-"""Federated rounds simulated on MIND: the lowest AUC of any release, for each system of the default ranker."""
+"""Simulates federated rounds on MIND and reports each default-ranker system's AUC, including the lowest of any
+release.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +25,6 @@ SYSTEMS = {spec.name: spec for spec in (SMALL_RANKER_SECURE, SMALL_RANKER_EXACT,
 ROUNDS, COHORT, EVERY, SEEDS = 100, 60, 5, 2
 BAR = 0.003
 ReplayJob = tuple[str, int]
-"""System and seed."""
 Course = tuple[tuple[int, float], ...]
 """Rounds before a release, and its AUC."""
 
@@ -45,20 +46,16 @@ class ReplayStudy(Study[ReplayJob, Course]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of cohorts and noise."""
         return tuple(range(SEEDS))
 
     @property
     def jobs(self) -> Sequence[ReplayJob]:
-        """One job for each system and seed."""
         return [(name, seed) for name in SYSTEMS for seed in self.seeds]
 
     def prepare(self) -> None:
-        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     def run(self, job: ReplayJob) -> Course:
-        """Return the AUC over all rounds of one job."""
         releases = self._rounds.releases(SYSTEMS[job[0]], rounds=ROUNDS, cohort=COHORT, every=EVERY, seed=job[1])
         return tuple(
             (served.rounds, float(self.readers.aucs(served.models_for(self.readers.judging)).mean()))
@@ -66,11 +63,9 @@ class ReplayStudy(Study[ReplayJob, Course]):
         )
 
     def line(self, job: ReplayJob, run: Course) -> str:
-        """Return the AUC at the start and at the end."""
         return f"{job[0]}, seed {job[1]}: AUC {run[0][1]:.4f} -> {run[-1][1]:.4f}"
 
     def tables(self, runs: Mapping[ReplayJob, Course]) -> list[Table]:
-        """Return one row for each system and seed."""
         rows: list[tuple[Cell, ...]] = []
         for (name, seed), found in runs.items():
             start, end = found[0][1], found[-1][1]
@@ -87,5 +82,4 @@ class ReplayStudy(Study[ReplayJob, Course]):
 
 
 def run(data: Path) -> list[Table]:
-    """Return the table, one row for each system and seed. Raises DataMissing."""
     return conduct(ReplayStudy(data), console=Console(stderr=True))

@@ -85,7 +85,7 @@ def summed(
 
 
 def clip_factor(update: Update, clip: float) -> float:
-    """The factor that scales the whole update into the L2 ball."""
+    """Return the factor that scales the whole update into the L2 ball."""
     length = float(np.sqrt(sum(np.square(each, dtype=np.float64).sum() for each in update.tensors.values())))
     return min(1.0, clip / length) if length else 1.0
 
@@ -106,7 +106,9 @@ def shown_only(samples: TrainingSamples) -> TrainingSamples:
 
 
 def uncounted(library: Library) -> Library:
-    """Remove popularity: that of the train split contains the very clicks that are trained on."""
+    """Return the library without popularity, since that of the train split contains the very clicks that are trained
+    on.
+    """
     features = library.features
     assert features is not None
 

@@ -14,7 +14,7 @@ from experiments.records import Cell, Table
 
 DEVICES = 60
 SYSTEMS = ("uni_fedrec", RANKER)
-"""The recall model under the paper's local noise, and what `ownfeed round` opens."""
+"""The systems measured: the recall model under the paper's local noise, and what `ownfeed round` opens."""
 ROUNDS = 3
 BAR_SEC = 20.0
 SEED = 7

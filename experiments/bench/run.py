@@ -28,7 +28,7 @@ QUIET_LOAD = 0.5
 class Bench:
     """A bench's module.
 
-    limit_min: time limit within a group; timed: it measures times; short: it takes minutes.
+    limit_min: time limit within a group. timed: whether it measures times. short: whether it takes only minutes.
     """
 
     module: str

@@ -35,16 +35,16 @@ DROPOUTS = 5
 CLIENTS_TIMED = 7
 TRIES = 5
 SEED = 7
-"""Of the vectors that are summed."""
+"""Seed of the vectors that are summed."""
 FLOWER_PYTHON = "OWNFEED_FLOWER_PYTHON"
-"""Names a Python that can import flwr, where this one can't."""
+"""Environment variable that names a Python with flwr, for when this one doesn't have it."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Message)
 
 
 class StageClock:
-    """Seconds by name, as processor time of this thread and as wall time."""
+    """Seconds by name: processor time of this thread, and wall time."""
 
     def __init__(self) -> None:
         self.cpu: dict[str, list[float]] = {}
@@ -84,7 +84,9 @@ class Client:
         self.up_bytes += len(self.step.sealed.payload)
 
     def mask_again(self, threads: int) -> float:
-        """Wall seconds, best of several, to compute the masked vector again from the stored state and answer."""
+        """Return the wall seconds, best of several runs, to recompute the masked vector from the stored state and
+        answer.
+        """
         assert self.shares is not None
         state, reply = self.shares
         tries: list[float] = []
@@ -159,7 +161,7 @@ def _complete(mode: str, dropouts: int) -> tuple[Cell, ...]:
 
 
 def _flower() -> dict[str, float | str] | None:
-    """Run Flower on the same work: in this Python, or in the one that the environment names; None without either."""
+    """Run Flower on the same work, in this Python or the one that the environment names; None without either."""
     python = os.environ.get(FLOWER_PYTHON) or (sys.executable if find_spec("flwr") else None)
     if python is None:
         return None

@@ -60,7 +60,7 @@ class WireClient:
 
     @classmethod
     def joining(cls, http: httpx.Client, release: str, task: str, draw: Draw) -> WireClient | None:
-        """Check in; returns None if there is no place."""
+        """Check in; return None if there is no place."""
         asked = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": [task]}
         answer = http.post("/v1/rounds/check-in", json=asked).raise_for_status()
         if answer.status_code == 204:
@@ -75,7 +75,6 @@ class WireClient:
 
     @property
     def state(self) -> SumState:
-        """The state that a device would store."""
         return self._step.state
 
     def send(self) -> httpx.Response:
@@ -98,7 +97,7 @@ class WireClient:
         self._step, self._is_sent = self._timed(FOLLOWING[state.stage], lambda: part.receive(reply)), False
 
     def go_on(self) -> bool:
-        """Send and ask as far as the server's answers allow; return True if this client is done.
+        """Send messages and poll as far as the server's answers allow; return True if this client is done.
 
         Raises HTTPStatusError.
         """
@@ -116,7 +115,7 @@ class WireClient:
             self.receive(ANSWERS[self.stage].model_validate_json(answer.content))
 
     def _is_over(self, answer: httpx.Response) -> bool:
-        """Whether this client's vector is in the sum and the others need nothing more from it."""
+        """Return whether this client's vector is in the sum and the others need nothing more from it."""
         summed = self.stage in ("masked", "agree", "unmask")
         if summed and answer.status_code == 409 and answer.json()["type"].endswith(":round-closed"):
             return True

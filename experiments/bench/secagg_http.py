@@ -49,24 +49,22 @@ CLIP = 512.0
 
 
 class DigestStrategy:
-    """A strategy that asks for one vector and stores the SHA-256 of the float64 sum."""
+    """A strategy that sums one vector and stores the SHA-256 of the float64 sum."""
 
     def __init__(self, coordinates: int) -> None:
         self._coordinates = coordinates
 
     def plan(self, system: FederatedSystem, context: RoundContext) -> Plan:
-        """Ask for one tensor."""
         return Plan({"x": (self._coordinates,)})
 
     def conclude(
         self, system: FederatedSystem, total: Aggregate, context: RoundContext, manifest: RoundManifest
     ) -> RoundResult:
-        """Publish nothing."""
         return RoundResult(facts={"sum": sha256(total.sums()["x"].data).hexdigest()})
 
 
 def summing_systems(length: int) -> dict[str, SystemSpec]:
-    """Systems with vectors of this length: the default, sparse above 100 devices, and with an active server."""
+    """Return systems with vectors of this length: the default, sparse above 100 devices, and with an active server."""
     protection = SecureSum(clip=CLIP, fraction_bits=8)
     active = SecureSum(clip=CLIP, fraction_bits=8, mode="active", graph="complete")
     strategy = DigestStrategy(length - 1)
@@ -77,7 +75,7 @@ def summing_systems(length: int) -> dict[str, SystemSpec]:
 
 
 def publish_nothing_much(store: ReleaseStore) -> None:
-    """Publish a first release, which rounds require; nobody runs its graphs."""
+    """Publish a minimal first release, which rounds require; nobody runs its graphs."""
     graph = store.add_blob(b"no graph: nobody runs it")
     basis = np.eye(2, 3, dtype=np.float32)
     weights = store.add_blob(pack({"basis_keys": basis, "basis_values": basis}))
@@ -149,7 +147,7 @@ def run(data: Path) -> list[Table]:
 
 
 def numbers(place: int, size: int) -> NDArray[np.float64]:
-    """A client's vector, in whole steps of 2^-8, so that the sum is exact."""
+    """Return a client's vector, in whole steps of 2^-8, so that the sum is exact."""
     return np.random.default_rng(place).integers(-256, 257, size) / 256
 
 

@@ -1,7 +1,7 @@
 """`ownfeed evaluate sections`: how often a story's section, assigned by its vector, agrees with its source's category.
 
-The sources' categories are coarser or finer than the taxonomy, so each is mapped to the sections that it can mean; a
-category that fits no section (US news, videos, opinion) is left out. Nothing is trained on the data.
+The sources' categories are coarser or finer than ours, so each is mapped to the sections that it can mean; a category
+that fits no section (US news, videos, opinion) is left out. Nothing is trained on the data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,19 +61,17 @@ class LabelledStory:
 
 @dataclass(frozen=True)
 class SectionStudy(Study[str, Table]):
-    """Agreement on held-out headlines and on MIND's stories; each run is one table."""
+    """Agreement on held-out headlines and on MIND's stories; each run returns one table."""
 
     data: Path
     seed: int = 12
 
     @property
     def jobs(self) -> Sequence[str]:
-        """Return the names of the two sets."""
         return ("headlines", "MIND")
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seed of the headlines."""
         return (self.seed,)
 
     def run(self, job: str) -> Table:
@@ -85,16 +83,14 @@ class SectionStudy(Study[str, Table]):
         return agreement(job, stories)
 
     def line(self, job: str, run: Table) -> str:
-        """The share of agreement over all stories of the set."""
         return f"{job}: {', '.join(map(str, run.rows[-1][1:]))}"
 
     def tables(self, runs: Mapping[str, Table]) -> list[Table]:
-        """Return the tables of both sets."""
         return list(runs.values())
 
 
 def held_out_headlines(data: Path, seed: int) -> list[LabelledStory]:
-    """HEADLINES stories, spread evenly over the categories that map to a section. Raises DataMissing."""
+    """Return HEADLINES stories, spread evenly over the categories that map to a section. Raises DataMissing."""
     by_category: dict[tuple[str, str], list[LabelledStory]] = {}
     for line in headlines(data, ALL):
         if line.section in SECTIONS_OF.get(line.publisher, {}):
@@ -112,7 +108,7 @@ def held_out_headlines(data: Path, seed: int) -> list[LabelledStory]:
 
 
 def mind_stories(data: Path) -> list[LabelledStory]:
-    """All of MIND's stories whose category fits a section. Raises DataMissing, MalformedRow."""
+    """Return MIND's stories whose category fits a section. Raises DataMissing, MalformedRow."""
     news, meant = load_mind(data / FOLDER).news, SECTIONS_OF["MIND"]
     rows = zip(news.categories, news.subcategories, news.titles, news.abstracts, strict=True)
     labelled = [(finer if category == "news" else category, title, text) for category, finer, title, text in rows]
@@ -120,7 +116,7 @@ def mind_stories(data: Path) -> list[LabelledStory]:
 
 
 def sorted_stories(stories: Sequence[LabelledStory]) -> dict[str, list[str]]:
-    """The section of each story, by method."""
+    """Return the section of each story, by method."""
     texts = [
         *sentences(),
         *(story.title for story in stories),
@@ -140,7 +136,7 @@ def sorted_stories(stories: Sequence[LabelledStory]) -> dict[str, list[str]]:
 
 
 def agreement(name: str, stories: Sequence[LabelledStory]) -> Table:
-    """The share of stories assigned a section that their category can mean, by category and overall."""
+    """Return the share of stories assigned a section that their category can mean, by category and overall."""
     ways = sorted_stories(stories)
     groups = np.array([f"{story.source}: {story.category}" for story in stories])
     meant = [SECTIONS_OF[story.source][story.category] for story in stories]

@@ -1,7 +1,7 @@
-"""Simulated clients a second: our rounds in one and two processes beside bare graphs, Apple's pfl and Flower.
+"""Measures simulated clients per second: our rounds in one and two processes, bare graphs, Apple's pfl, and Flower.
 
-All train NRMS on the same samples in the same run, in turns. Bare graphs are the limit: each process runs the gradient
-graph on batches that are ready, and does nothing else.
+All train NRMS on the same samples in the same run, alternately. Bare graphs are the limit: each process runs the
+gradient graph on batches that are ready, and does nothing else.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ PEERS = (
     ("pfl", "pfl", "pfl {}, 2 processes", ("-m", "torch.distributed.run", "--nproc-per-node=2")),
     ("flower", "flwr", "Flower {}, 2 processes", ()),
 )
-"""The peer, its module, the row's name and how it is started."""
+"""The peers: module, name of the row, and how each is started."""
 READERS, NEWS, COHORT, SAMPLES_LIMIT = 1_000, 2_000, 50, 16
 SAMPLES_MEAN = 4.3
-"""Of a reader, as in MIND's subset (`experiments.datasets.samples`)."""
+"""Mean number of samples per reader, as in MIND's subset (`experiments.datasets.samples`)."""
 ROUNDS, WARM_UP, TURNS = 8, 2, 2
 PEER_LIMIT_SEC = 300.0
-"""A peer whose workers died waits for ever; it takes less than a minute alone."""
+"""Time limit of a peer, which waits forever if its workers died; alone it takes less than a minute."""
 MANY_READERS, MANY_COHORT, MANY_ROUNDS = 100_000, 500, 20
 SEED = 7
 
@@ -113,7 +113,7 @@ class SimulationTask:
 
 
 def run(data: Path) -> list[Table]:
-    """Return the table of clients a second, and that of a hundred thousand devices."""
+    """Return two tables: clients per second, and a round of a hundred thousand devices."""
     work = SimulationTask.of(READERS)
     with tempfile.TemporaryDirectory() as folder:
         samples = Path(folder) / "readers.npz"
@@ -171,7 +171,7 @@ def _bare(work: SimulationTask, processes: int) -> float:
 
 
 def _bare_graphs(work: SimulationTask, readers: list[int], wait: Callable[[], int]) -> float:
-    """Return clients a second of the graph alone, once all processes are ready."""
+    """Return clients per second of the graph alone, once all processes are ready."""
     device = work.device()
     rng = np.random.default_rng(SEED)
     drawn = [device.source(reader).draw(negatives=NEGATIVES, limit=SAMPLES_LIMIT, rng=rng) for reader in readers]
@@ -187,7 +187,7 @@ def _bare_graphs(work: SimulationTask, readers: list[int], wait: Callable[[], in
 
 @cache
 def _version(module: str) -> str:
-    """Return the version of a peer, or nothing if no Python that has it is named."""
+    """Return a peer's version; '' if no Python is named that has it."""
     asked = subprocess.run(
         [_python(), "-c", f"import {module}; print({module}.__version__)"], capture_output=True, text=True, check=False
     )
@@ -210,7 +210,7 @@ def _peer(name: str, options: tuple[str, ...], samples: Path) -> float:
 
 
 def _many() -> Table:
-    """Run many devices with one and two processes: the same weights, and the memory of both."""
+    """Return the table of many devices with one and two processes: the same weights, and the memory of both."""
     work = SimulationTask.of(MANY_READERS)
     plan = Rounds(MANY_ROUNDS, MANY_COHORT, MANY_READERS, SEED)
     rows: list[tuple[Cell, ...]] = []

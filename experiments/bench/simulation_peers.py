@@ -1,7 +1,7 @@
 # mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,no-untyped-call"
 """Trains NRMS on the readers of `bench simulation` with Apple's pfl or with Flower, and prints JSON.
 
-It runs in a Python that has them (`OWNFEED_FLOWER_PYTHON`), and of Ownfeed imports the model only.
+It runs in a Python that has them (`OWNFEED_FLOWER_PYTHON`) and imports only the model from Ownfeed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def pfl(readers: SavedReaders, rounds: int, cohort: int) -> list[float]:
 
 
 def flower(readers: SavedReaders, rounds: int, cohort: int) -> list[float]:
-    """Return the time after each round of Flower's simulation, one client a core."""
+    """Return the time after each round of Flower's simulation, with one client per core."""
     from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
     from flwr.clientapp import ClientApp
     from flwr.serverapp import Grid, ServerApp

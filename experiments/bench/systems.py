@@ -1,4 +1,4 @@
-"""Runs every system that an operator can start by hand, several rounds each, live over HTTP, in one backend.
+"""Runs every system that an operator can start by hand, several rounds each, live over HTTP, in one server.
 
 The readers allow everything and the gate is off, so that rounds don't affect each other. A round counts as applied when
 it, or the last of the rounds it ordered, is applied; for other rounds the table gives the server's reason.
@@ -74,7 +74,7 @@ def run(data: Path, systems: Sequence[str] = ()) -> list[Table]:
 def beside_recorded(table: Table, folder: Path | None = None) -> Table:
     """Return the table together with the recorded rows of other systems, in the usual order.
 
-    Each row says when and where it was measured. All systems together take longer than a machine stays quiet, so a few
+    Each row says when and where it was measured. Measuring all systems takes longer than a machine stays idle, so a few
     can be measured at a time.
     """
     rows = {row[0]: row for row in (*_recorded(folder), *table.rows)}
@@ -174,7 +174,6 @@ def _attempts(fleet: Fleet) -> None:
 
 
 def systems_table(found: dict[str, SystemRuns]) -> Table:
-    """Return the table of the measurements."""
     rows = [_row(system, ran) for system, ran in found.items()]
     note = f"{DEVICES} devices, {ARTICLES} articles, gate off; bar: {BAR:.0%} applied."
     return Table(TITLE, COLUMNS, rows, (note,), seeds=(SEED,))

@@ -94,7 +94,7 @@ def cores_gain(one: CpuPerRequest, several: CpuPerRequest, processes: int) -> fl
 
 
 def _processor_sec() -> tuple[float, float]:
-    """Processor seconds so far of the processes started here, and of this process."""
+    """Return processor seconds so far of the processes started here, and of this process."""
     here = psutil.Process()
     begun = [each.cpu_times() for each in here.children(recursive=True)]
     return sum(each.user + each.system for each in begun), time.process_time()

@@ -62,7 +62,7 @@ def bench(
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how fast, large and good Ownfeed is, each figure beside its reference or bar."""
+    """Measure Ownfeed's speed, size and quality; each figure stands beside its reference or limit."""
     from experiments.bench.run import GROUPS, run_bench, run_group
 
     # SIGTERM works like Ctrl-C, so that the processes of a bench are stopped.

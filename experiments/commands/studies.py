@@ -45,7 +45,10 @@ Make = Callable[..., AnyStudy]
 
 
 def study_command(app: typer.Typer, name: str, *shared: str) -> Callable[[Make], Make]:
-    """Make a command of a function that returns a study: its own options, `shared` of SHARED, --record and --json."""
+    """Return a decorator that makes a command from a function that returns a study.
+
+    The command has the function's own options, `shared` of SHARED, --record and --json.
+    """
 
     def register(make: Make) -> Make:
         own = inspect.signature(make, eval_str=True).parameters
@@ -98,7 +101,7 @@ def evaluate(context: typer.Context, make: Make, alone: bool) -> None:
 
 
 def only_figures(figures: bool, smoke: bool) -> bool:
-    """Return whether figures are asked for. Raises ValueError for --smoke without them."""
+    """Return whether only figures are requested. Raises ValueError for --smoke without them."""
     if smoke and not figures:
         raise ValueError("smoke: only with --figures")
     return figures

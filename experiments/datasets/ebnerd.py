@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 class Week:
     """m impressions, and k clicks of the three weeks before them.
 
-    users [m] and history_users [k] are rows of `EbNerd.users`; candidates and history_articles [k] rows of
+    users [m] and history_users [k] are rows of `EbNerd.users`; candidates and history_articles [k] are rows of
     `EbNerd.articles`. clicked has one 0 or 1 for each value of `candidates`. Times are seconds since 1970, read as UTC.
     """
 

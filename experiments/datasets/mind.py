@@ -56,11 +56,11 @@ class RaggedArray:
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """The row of each value, [total]."""
+        """Return the row of each value, [total]."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def last(self, most: int, *, padding: int) -> NDArray[np.int64]:
-        """The last `most` values of each row, left-padded: int64 [n, most]."""
+        """Return the last `most` values of each row, left-padded: int64 [n, most]."""
         places = self.offsets[1:, None] - np.arange(most, 0, -1)  # [n, most]
         real = places >= self.offsets[:-1, None]
         if not len(self.values):

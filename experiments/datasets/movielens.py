@@ -42,12 +42,10 @@ class MovieLens:
 
     @property
     def users(self) -> int:
-        """n, the number of users."""
         return len(self.ages)
 
     @property
     def films(self) -> int:
-        """m, the number of films."""
         return len(self.titles)
 
 

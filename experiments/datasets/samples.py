@@ -2,10 +2,10 @@
 
 This is the design study's recipe, reconstructed from its counts: 16,537 samples of 3,805 readers on the subset.
 - every click of a train impression with a history and a skipped candidate: 1,573 samples of 1,252 readers; negatives
-  are the candidates skipped in that impression;
+are the candidates skipped in that impression;
 - the last k clicks of a reader's history, each after the clicks before it: k = min(5, len // 3), for histories of 6 and
-  more: 14,964 samples of 3,547 readers; negatives are drawn by their popularity in histories, so that popularity alone
-  can't identify a positive.
+more: 14,964 samples of 3,547 readers; negatives are drawn by their popularity in histories, so that popularity alone
+can't identify a positive.
 """
 
 from dataclasses import dataclass
@@ -48,16 +48,15 @@ class TrainingSamples:
 
     @property
     def readers(self) -> int:
-        """The number of readers."""
         return len(self.read)
 
     def of_reader(self, reader: int) -> NDArray[np.int64]:
-        """The samples of one reader."""
+        """Return the samples of one reader."""
         first, after = np.searchsorted(self.reader, (reader, reader + 1))
         return np.arange(first, after)
 
     def candidates(self, rows: NDArray[np.int64], negatives: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """[b, 1 + K] rows of the catalogue, positive first.
+        """Return rows of the catalogue, positive first: [b, 1 + K].
 
         Negatives are drawn with replacement; another draw gives other negatives.
         """
@@ -78,7 +77,7 @@ class TrainingSamples:
 
 
 def training_samples(train: Impressions, news: int) -> TrainingSamples:
-    """Samples of every reader of the train split, readers in the order of the file.
+    """Return samples of every reader of the train split, readers in the order of the file.
 
     Raises ValueError if there are none, or if some reader has read every article that negatives are drawn from.
     """
@@ -121,5 +120,5 @@ def _any_of(rows: NDArray[np.int64], count: int, rng: np.random.Generator) -> ND
 
 
 def left_out(length: int) -> int:
-    """The number of clicks at the end of a history of this length that become positives."""
+    """Return how many clicks at the end of a history of this length become positives."""
     return min(LEFT_OUT_MOST, length // LEFT_OUT_SHARE) if length >= LEAST_HISTORY else 0

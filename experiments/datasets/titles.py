@@ -25,7 +25,7 @@ ProgressCallback = Callable[[int, int], None]
 def title_vectors(
     titles: Sequence[str], *, cache_dir: Path | None = None, progress: ProgressCallback | None = None
 ) -> NDArray[np.float32]:
-    """float32 [n, 384]: the mean of BERT's last states over the title's word pieces, not normalised or centred.
+    """Return float32 [n, 384]: the mean of BERT's last states over the title's word pieces, not normalised or centred.
 
     all-MiniLM-L6-v2 with its own tokenizer, cut at 48 pieces including `[CLS]` and `[SEP]`, as the model was trained.
     One thread. Raises WeightsRefused.
@@ -48,7 +48,7 @@ def title_vectors(
 
 
 def product_vectors(pooled: NDArray[np.float32], dim: int) -> NDArray[np.float32]:
-    """The product's vectors of pooled states [n, 384]: float32 [n, dim] of length 1.
+    """Return the product's vectors of pooled states [n, 384]: float32 [n, dim] of length 1.
 
     The head is fitted on 1,000 titles spread over the pool (models/news/plm.py).
     """
@@ -67,7 +67,7 @@ def product_vectors(pooled: NDArray[np.float32], dim: int) -> NDArray[np.float32
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows of length 1; a zero row stays zero."""
+    """Return rows scaled to length 1; a zero row stays zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     unit: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit

@@ -1,7 +1,7 @@
 """Compares forms of the untrained default ranker in pairs on the same impressions.
 
-Train impressions have other days and readers than dev; nothing is trained, so both may be used. Where they disagree,
-train decides, because dev is not representative.
+Train impressions have other days and readers than dev; nothing is trained, so both may be used. If they disagree, train
+decides, because dev is not representative.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Scores of impressions, and their metrics grouped by impression (as for MIND, Wu et al. 2020)."""
+"""Scores impressions, and computes their metrics grouped by impression (as for MIND, Wu et al. 2020)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def metrics(impressions: Impressions, scores: NDArray[Any]) -> RankingMetrics:
 def model_scores(
     impressions: Impressions, model: nn.Module, weights: Mapping[str, NDArray[np.float32]], library: Library
 ) -> NDArray[np.float32]:
-    """Scores of a ranker's `forward` under `weights`, flat, in the order of `impressions.candidates`.
+    """Return scores of a ranker's `forward` under `weights`, flat, in the order of `impressions.candidates`.
 
     Impressions of similar length share a batch; the padding of shorter ones is removed again.
     """
@@ -67,7 +67,7 @@ def model_scores(
 
 
 def each_impression(impressions: Impressions, scores: NDArray[Any]) -> NDArray[np.float64]:
-    """AUC, nDCG@10 and loss of each impression [m, 3]; all must have clicked and skipped articles.
+    """Return AUC, nDCG@10 and loss of each impression [m, 3]; all must have clicked and skipped articles.
 
     The loss is the mean over clicks of -log softmax, among the click and what was skipped.
     """
@@ -83,5 +83,5 @@ def each_impression(impressions: Impressions, scores: NDArray[Any]) -> NDArray[n
 def evaluate_model(
     impressions: Impressions, model: nn.Module, weights: Mapping[str, NDArray[np.float32]], library: Library
 ) -> RankingMetrics:
-    """Metrics of a ranker under `weights`."""
+    """Return the metrics of a ranker under `weights`."""
     return metrics(impressions, model_scores(impressions, model, weights, library))

@@ -24,31 +24,31 @@ from models.shapes import CLICKS, HEAD_DIM, HEADS, NEWS_DIM
 from models.user.candidate_attention import CandidateAttention, FeatureRanker
 
 CLICKS_EXPECTED, SHOWN_EXPECTED = 1.0, 10.0
-"""An article without displays counts as clicked once in ten."""
+"""Prior counts: an article without displays counts as clicked once in ten displays."""
 
 Rows = NDArray[np.int64]
 
 
 def random_scores(seed: int) -> ScoreFn:
-    """Seeded random scores."""
+    """Return a scorer with seeded random scores."""
     rng = np.random.default_rng(seed)
     return lambda history, candidates: rng.random(len(candidates))
 
 
 def train_click_rate(mind: Mind) -> ScoreFn:
-    """How often an article was clicked when shown, in train impressions."""
+    """Return a scorer by how often an article was clicked when shown, in train impressions."""
     rate = click_rate(*counts(mind.train, len(mind.news)))
     return lambda history, candidates: rate[candidates]
 
 
 def category_count(mind: Mind) -> ScoreFn:
-    """The number of clicks in the candidate's category."""
+    """Return a scorer by the number of clicks in the candidate's category."""
     _, category = np.unique(mind.news.categories, return_inverse=True)
     return lambda history, candidates: (category[candidates][:, None] == category[history]).sum(axis=1)
 
 
 def softmax_cosine(vectors: NDArray[np.float32], beta: float) -> ScoreFn:
-    """Cosines to the last 50 clicks, weighed by softmax(beta cosine).
+    """Return a scorer by cosines to the last 50 clicks, weighted by softmax(beta cosine).
 
     With beta = 0 it is their mean. Vectors have length 1.
     """
@@ -66,19 +66,19 @@ def softmax_cosine(vectors: NDArray[np.float32], beta: float) -> ScoreFn:
 
 
 def counts(impressions: Impressions, news: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How often each article was clicked and shown: two arrays [n]."""
+    """Return how often each article was clicked and shown: two arrays [n]."""
     shown = impressions.candidates.values
     clicked = np.bincount(shown, weights=impressions.clicked, minlength=news)
     return clicked.astype(np.float64), np.bincount(shown, minlength=news).astype(np.float64)
 
 
 def click_rate(clicked: NDArray[np.float64], shown: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Clicks over displays, shrunk towards one in ten while there are few."""
+    """Return clicks over displays, shrunk towards one in ten while there are few."""
     return (clicked + CLICKS_EXPECTED) / (shown + SHOWN_EXPECTED)
 
 
 def live_popularity(impressions: Impressions, news: int, *, rate: bool) -> NDArray[np.float64]:
-    """A feature of each candidate from all other impressions of the same split, flat.
+    """Return a feature of each candidate from all other impressions of the same split, flat.
 
     rate: the logarithm of clicks over displays; otherwise log(1 + clicks), scaled to 0 to 1. The row's own reader is
     left out. Optimistic: the data has no times of display, so later clicks count too.
@@ -92,13 +92,12 @@ def live_popularity(impressions: Impressions, news: int, *, rate: bool) -> NDArr
 
 
 def flat_scores(impressions: Impressions, score: ScoreFn) -> NDArray[np.float64]:
-    """The scores of all candidates."""
     pairs = zip(impressions.histories, impressions.candidates, strict=True)
     return np.concatenate([score(history, candidates) for history, candidates in pairs])
 
 
 def untrained_table(mind: Mind, vectors: dict[int, NDArray[np.float32]], *, seed: int) -> dict[str, RankingMetrics]:
-    """Every untrained scorer on dev, by name. vectors: unit rows by their dimension."""
+    """Return the metrics of every untrained scorer on dev, by name. vectors: unit rows by their dimension."""
     dev, news = mind.dev, len(mind.news)
     scorers: dict[str, Callable[[], RankingMetrics]] = {
         "random": lambda: evaluate(dev, random_scores(seed)),
@@ -124,12 +123,14 @@ def untrained_table(mind: Mind, vectors: dict[int, NDArray[np.float32]], *, seed
 
 ATTENTION_DIM = 200
 SMALL_RATE, FEATURE_RATE = 3e-3, 3e-4
-"""Slow for features: negatives of histories come from other readers' clicks, so at .003 the weights of sections and
-topics grow to .15 and more, and dev falls by .008."""
+"""Learning rates. The rate for features is low: negatives of histories come from other readers' clicks, so at .003 the
+weights of sections and topics grow to .15 and more, and dev falls by .008.
+"""
 RANDOM_RATE, COSINE_RATE, GRU_RATE, LSTUR_RATE = 1e-3, 1e-4, 1e-5, 1e-6
-"""The papers' models. From the cosine a GRU has to go slowly: FedNewsRec at 1e-4 lost .032 of dev AUC in 400 steps.
-LSTUR's input weight starts at .1 I, small beside Adam's steps: at 1e-5 it lost .027 +- .012 on later train impressions,
-at 1e-6 .002 +- .003, by hardly learning."""
+"""Learning rates of the papers' models. Starting from the cosine, a GRU needs a low rate: FedNewsRec at 1e-4 lost .032
+of dev AUC in 400 steps. LSTUR's input weight starts at .1 I, small beside Adam's steps: at 1e-5 it lost .027 +- .012 on
+later train impressions, at 1e-6 .002 +- .003, because it hardly learned.
+"""
 WIDE_DIM = 384
 
 
@@ -137,7 +138,7 @@ WIDE_DIM = 384
 class StudyModel:
     """One model of the study.
 
-    cosine_start: its step 0 should rank like the cosine; features: names of FEATURES, or none.
+    cosine_start: whether it should rank like the cosine before training. features: names of FEATURES, or none.
     """
 
     name: str
@@ -148,14 +149,14 @@ class StudyModel:
     features: tuple[str, ...] = ()
 
     def model(self, seed: int) -> nn.Module:
-        """Build the model at its start; the seed determines its random parts."""
+        """Build the model in its initial state; the seed determines its random parts."""
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             return self.build()
 
 
 def small(dim: int, beta: float) -> CandidateAttention:
-    """Candidate attention that starts at the softmax(beta) cosine."""
+    """Return candidate attention that starts as the softmax(beta) cosine."""
     model = candidate_attention(dim)
     with torch.no_grad():
         model.beta.fill_(beta)
@@ -163,7 +164,7 @@ def small(dim: int, beta: float) -> CandidateAttention:
 
 
 def with_features(beta: float) -> FeatureRanker:
-    """The feature form at its known start, on the softmax(beta) cosine."""
+    """Return the feature ranker with its known initial weights, on the softmax(beta) cosine."""
     model = feature_ranker()
     with torch.no_grad():
         model.matching.beta.fill_(beta)
@@ -204,7 +205,7 @@ STUDY_MODELS: dict[str, StudyModel] = {
 
 
 def features_of(names: tuple[str, ...], mind: Mind) -> FeatureFunction:
-    """The device's features over the catalogue.
+    """Return the device's features over the catalogue.
 
     Popularity is that of the train split; MIND has no times of publication, so recency is 0.
     """

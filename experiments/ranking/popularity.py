@@ -38,7 +38,7 @@ PRIVATE_COUNTS = COMPOSED["private_counts/secure/huber"]
 BAR = 0.67
 SHARPNESS = 3.0
 COUNT_NOISE_SD = math.sqrt(2) / 0.5
-"""Of Laplace noise at epsilon .5 on a count, as in the design study."""
+"""Standard deviation of Laplace noise at epsilon .5 on a count, as in the design study."""
 LOCAL_EPSILON = 8.0
 AT = datetime(2019, 11, 15, tzinfo=UTC)
 COLUMNS = ("popularity by", "AUC", "sd", "nDCG@10", "noise sd", "epsilon of a count", "of a reader", "draws")
@@ -83,7 +83,7 @@ def popularity_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int) -> 
 
 
 def mechanisms(draws: int, readers: int) -> Iterator[tuple[str, SecureSum, int]]:
-    """Protections of the sum to compare: name, protection, number of noise draws."""
+    """Yield the protections to compare: name, protection, number of noise draws."""
     live = secure_sum_of(PRIVATE_COUNTS.protection)
     yield "counts, no noise", replace_sigma(live, 0), 1
 
@@ -170,7 +170,7 @@ def local_count(mind: Mind, epsilon: float, seed: int) -> CountContributions:
 
 
 def listed_news(mind: Mind, strategy: Counting) -> CountList:
-    """Return all articles shown on dev, in place of that day's pool."""
+    """Return all articles shown on dev as the list of a count, in place of that day's pool."""
     shown = np.unique(mind.dev.candidates.values)
     return strategy.listed(tuple(mind.news.ids[row] for row in shown))
 
@@ -187,7 +187,9 @@ def readers_of(impressions: Impressions, ids: Sequence[str]) -> Iterator[tuple[s
 def weighed(
     impressions: Impressions, given: CountContributions, weight: float = KNOWN_WEIGHTS["popularity"]
 ) -> LiftArray:
-    """The popularity term of the score, flat: weight x popularity, from all contributions except the reader's own."""
+    """Return the popularity term of the score, flat: weight x popularity, from all contributions but the
+    reader's own.
+    """
     shown = np.unique(impressions.candidates.values)  # the order of the list
     clicks, displays = (np.array(list(each.values())) for each in (given.opened.clicks, given.opened.displays))
     whole = _counted(given.opened, clicks, displays)

@@ -56,7 +56,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class CountedReaders:
-    """The exact displays and clicks [readers, n] of all dev readers, and their noiseless count."""
+    """The exact displays and clicks [readers, n] of all dev readers, and their count without noise."""
 
     displayed: NDArray[np.float64]
     clicked: NDArray[np.float64]
@@ -115,24 +115,22 @@ def _mean_and_deviation(found: NDArray[np.float64]) -> tuple[str, str | None]:
 
 POPULARITY_TABLES = ("noise", "devices", "forged")
 FORGED_DRAWS = 10
-"""Draws of forged counts for each draw of the others: they are quick, and attacks on ten stories vary."""
+"""Draws of forged counts per draw of the others: they are quick, and attacks on ten stories vary."""
 
 
 @dataclass(frozen=True)
 class PopularityStudy(Study[str, Table]):
-    """Private counts by the noise in their sum, by the number of devices, and under attack: each run is a table."""
+    """Private counts by noise, by number of devices, and under attack; each run returns a table."""
 
     data: Path
     draws: int = 3
 
     @property
     def jobs(self) -> Sequence[str]:
-        """Return the names of the tables."""
         return POPULARITY_TABLES
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of the noise."""
         return tuple(range(self.draws))
 
     def prepare(self) -> None:
@@ -141,29 +139,26 @@ class PopularityStudy(Study[str, Table]):
 
     @cached_property
     def shown(self) -> tuple[Mind, NDArray[np.float64]]:
-        """The data and flat cosine scores of the dev candidates. Raises DataMissing and MalformedRow."""
+        """Return the data, and flat cosine scores of the dev candidates. Raises DataMissing and MalformedRow."""
         mind = load_mind(self.data / FOLDER)
         vectors = unit_rows(title_vectors(mind.news.titles))
         return mind, flat_scores(mind.dev, softmax_cosine(vectors, SHARPNESS))
 
     def run(self, job: str) -> Table:
-        """Count and rank for one table."""
         if job == "forged":
             return forged_table(draws=FORGED_DRAWS * self.draws)
         table = {"noise": popularity_table, "devices": curve_table}[job]
         return table(*self.shown, draws=self.draws)
 
     def line(self, job: str, run: Table) -> str:
-        """Return the finished job as a line."""
         return f"by {job}: {len(run.rows)} rows"
 
     def tables(self, runs: Mapping[str, Table]) -> list[Table]:
-        """Return all tables."""
         return list(runs.values())
 
 
 def usage_of(readers: CountedReaders) -> Usage:
-    """The exact usage of the dev readers."""
+    """Return the exact usage of the dev readers."""
     displays = readers.displayed.sum(axis=0)
     clicks = float(readers.clicked.sum())
     alike = float(displays.sum() ** 2 / np.square(displays).sum())
@@ -206,7 +201,7 @@ def of(readers: CountedReaders, devices: int, noise: float, draws: int) -> Itera
 
 
 def dealt(devices: int) -> list[list[int]]:
-    """Sizes of the groups of each count that this many devices make.
+    """Return the sizes of the groups of each count that this many devices make.
 
     A count with a single group is one sum.
     """

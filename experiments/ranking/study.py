@@ -34,7 +34,6 @@ TRAINED_COLUMNS = ("model", *SCHEDULES, "step 0", "nDCG@10 federated", "training
 
 
 def untrained_scorers(found: Mapping[str, RankingMetrics]) -> Table:
-    """One row for each scorer."""
     rows = [(name, _text(each.auc), _text(each.ndcg10)) for name, each in found.items()]
     notes = ("Live popularity leaves out the reader's own clicks but knows later ones, so it is optimistic.",)
     return Table("Ranking, MIND subset dev", UNTRAINED_COLUMNS, rows, notes)
@@ -74,7 +73,7 @@ def _mean(aucs: Sequence[float]) -> str | None:
 
 
 def _text(figure: float | np.floating[Any]) -> str:
-    """Four digits: the table's own format would round away a difference of .003."""
+    """Return the figure with four digits: the table's own format would round away a difference of .003."""
     return f"{figure:.4f}"
 
 
@@ -94,12 +93,11 @@ class RankingStudy(Study[RankingJob, RankingRun]):
 
     @cached_property
     def bench(self) -> Workbench:
-        """The data. Raises DataMissing and MalformedRow."""
+        """Return the data. Raises DataMissing and MalformedRow."""
         return Workbench(load_mind(self.data / FOLDER))
 
     @property
     def jobs(self) -> Sequence[RankingJob]:
-        """Return the jobs, seed by seed."""
         return [(name, schedule, seed) for seed in self.seeds for name in self.names for schedule in self.schedules]
 
     @property
@@ -126,7 +124,6 @@ class RankingStudy(Study[RankingJob, RankingRun]):
             raise ValueError("engine: Ray isn't installed; pip install -c constraints.txt '.[ray]' brings it")
 
     def run(self, job: RankingJob) -> RankingRun:
-        """Run one training."""
         name, schedule, seed = job
         study_model = STUDY_MODELS[name]
         model = study_model.model(seed)
@@ -136,11 +133,10 @@ class RankingStudy(Study[RankingJob, RankingRun]):
 
     @cached_property
     def _graphs(self) -> dict[str, bytes]:
-        """The gradient graph of each model, exported once."""
+        """Return the gradient graph of each model, exported once."""
         return {}
 
     def line(self, job: RankingJob, run: RankingRun) -> str:
-        """Return AUC and loss, before and after."""
         return (
             f"{run.study_model}, {run.schedule}, seed {run.seed}: AUC {run.start.auc:.4f} -> {run.end.auc:.4f}, "
             f"loss {run.first_loss:.3f} -> {run.last_loss:.3f}, {run.seconds:.0f} s"
@@ -153,11 +149,9 @@ class RankingStudy(Study[RankingJob, RankingRun]):
         return [*found, trained_rankers(list(runs.values()), self.sizes)] if runs else found
 
     def rows(self, job: RankingJob, run: RankingRun) -> list[dict[str, Any]]:
-        """Return the run as one row."""
         return [asdict(run)]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[RankingJob, RankingRun]:
-        """Return one run for each row."""
         metrics = [{name: RankingMetrics(**row[name]) for name in ("start", "end")} for row in rows]
         found = [RankingRun(**{**row, **read}) for row, read in zip(rows, metrics, strict=True)]
         return {(run.study_model, run.schedule, run.seed): run for run in found}

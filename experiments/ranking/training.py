@@ -70,7 +70,7 @@ class RankingSettings:
 
 
 OF_THIS_MACHINE = frozenset({"processes", "engine", "cluster"})
-"""Sizes that don't change results."""
+"""Settings that don't change results."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class Workbench:
 
     @cached_property
     def vectors(self) -> dict[int, NDArray[np.float32]]:
-        """Unit title vectors: 384-d as pooled, and 256-d by the product's head."""
+        """Return unit title vectors by dimension: 384 as pooled, and 256 by the product's head."""
         pooled = title_vectors(self.mind.news.titles)
         return {WIDE_DIM: unit_rows(pooled), NEWS_DIM: product_vectors(pooled, NEWS_DIM)}
 
     def library(self, study_model: StudyModel) -> Library:
-        """The vectors, and features if any, that a model uses."""
+        """Return the vectors, and features if any, that a model uses."""
         features = features_of(study_model.features, self.mind) if study_model.features else None
         return Library.of(self.vectors[study_model.dim], features)
 
@@ -201,6 +201,6 @@ def make_device(
     task: FullGradientTask,
     protect: Protect = in_clear,
 ) -> SimulatedDevice:
-    """A simulated device with the task and the gradient engine of a real one."""
+    """Return a simulated device with the task and the gradient engine of a real one."""
     source = partial(SimulatedReader, samples, library=library)
     return SimulatedDevice(task, SharedGradients(OnnxGradients(graph), private), source, seed, protect)

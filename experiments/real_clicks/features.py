@@ -25,12 +25,12 @@ OWN = ("age", "freshness", "own_clicks", "own_skips", "own_displays_1h")
 FEATURES = COUNTS + OWN
 HALF_LIFE_HOURS = 24.0
 LOG_SCALE = 5.0
-"""Logs of counts and of hours are divided by this, which brings them to about 0 to 1."""
+"""Divisor of logs of counts and of hours, which brings them to about 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Events:
-    """Times of events, by key: how often did key i happen in the time before t?
+    """Times of events by key, to count the events of key i before time t.
 
     keys and times_sec are int64 [n]; keys are at least 0.
     """
@@ -40,7 +40,9 @@ class Events:
 
     @cached_property
     def _sorted(self) -> tuple[int, int, Integers]:
-        """The first time, the span of the times, and the sorted codes of the events: key times span plus time."""
+        """Return the first time, the span of the times, and the sorted codes of the events: key times span plus
+        time.
+        """
         if not len(self.keys):
             return 0, 1, self.keys
         first = int(self.times_sec.min())
@@ -108,12 +110,14 @@ class Log:
 
     @cached_property
     def owners(self) -> Integers:
-        """The impression of each candidate, [n]."""
+        """Return the impression of each candidate, [n]."""
         return self.candidates.owners
 
     @cached_property
     def clicks(self) -> tuple[Integers, Integers, Integers]:
-        """Users, articles and times of the counted clicks: of both weeks, and of the first week's readers before it."""
+        """Return users, articles and times of the counted clicks: of both weeks, and of the first week's readers before
+        it.
+        """
         rows = self.clicked == 1
         own = self.owners[rows]
         here = (self.users[own], self.candidates.values[rows], self.times_sec[own])
@@ -122,7 +126,9 @@ class Log:
 
     @cached_property
     def first_seen_sec(self) -> Integers:
-        """The time of each article's first click or display, [articles]; the largest integer if there is none."""
+        """Return the time of each article's first click or display, [articles]; the largest integer if there is
+        none.
+        """
         found = np.full(self.articles, np.iinfo(np.int64).max)
         np.minimum.at(found, self.candidates.values, self.times_sec[self.owners])
         np.minimum.at(found, self.earlier[1], self.earlier[2])

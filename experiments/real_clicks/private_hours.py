@@ -25,12 +25,12 @@ DAY_HOURS = 24
 LEAD_HOURS = 48
 """Counting begins this long before the first impression."""
 SPREAD = 1.2
-"""Of the logarithm of clicks over the usual: the widest of `backend.popularity.estimate.SPREADS`."""
+"""Standard deviation of the log of clicks over the usual: the largest of `backend.popularity.estimate.SPREADS`."""
 AGES_HOURS = np.array([0, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 36, 48, 72, 96, 168])
 """Lower bounds of the ages that share a usual count."""
 LEAST_USUAL = 1e-3
 MOVED = math.sqrt(2)
-"""L2 distance between two vectors with one click each, as no number is negative."""
+"""L2 distance between two vectors with one click each, given that no number is negative."""
 FRACTION_BITS = 12
 CHUNK = 20_000
 
@@ -74,7 +74,7 @@ class HourlyCounts:
 def contributed(log: Log, rng: np.random.Generator) -> tuple[Integers, Integers]:
     """Return hours and articles of the contributed clicks: one random click of each reader and hour, both [k].
 
-    Of a UTC day only a reader's first HOURS_A_DAY hours with a click contribute.
+    In a UTC day, only a reader's first HOURS_A_DAY hours with a click contribute.
     """
     users, news, times = log.clicks
     kept = times // HOUR >= log.times_sec.min() // HOUR - LEAD_HOURS
@@ -91,7 +91,7 @@ def contributed(log: Log, rng: np.random.Generator) -> tuple[Integers, Integers]
 def hourly_counts(log: Log, sd: float, copies: int, rng: np.random.Generator) -> HourlyCounts:
     """Return the counts of all hours, under noise with this standard deviation.
 
-    copies: how many devices contribute the same as each reader, with the same noise in their sum.
+    copies: how many devices contribute the same clicks as each reader, with the same noise in their sum.
     """
     first = int(log.times_sec.min() // HOUR) - LEAD_HOURS
     rows = int(log.times_sec.max() // HOUR) - first + 1
@@ -122,7 +122,7 @@ def private_counts(log: Log, counts: HourlyCounts) -> Floats:
 
 
 def age_class(ages_hours: Integers) -> Integers:
-    """Return the place in AGES_HOURS; one that has not appeared yet has that of age 0."""
+    """Return the index in AGES_HOURS; an article that has not appeared yet has that of age 0."""
     return np.maximum(np.searchsorted(AGES_HOURS, ages_hours, side="right") - 1, 0)
 
 
@@ -145,7 +145,7 @@ def usual_clicks(total: Floats, appeared: Integers, window: int) -> Floats:
 
 
 def _lifts(clicks: Floats, usual: Floats, variance: float) -> Floats:
-    """Posterior means of log(clicks / usual), with no more memory than a chunk needs."""
+    """Return posterior means of log(clicks / usual), computed in chunks to limit memory."""
     parts = []
     for start in range(0, len(clicks), CHUNK):
         some = slice(start, start + CHUNK)
@@ -156,7 +156,7 @@ def _lifts(clicks: Floats, usual: Floats, variance: float) -> Floats:
 
 
 def _first_of(*columns: Integers) -> NDArray[np.bool_]:
-    """Whether a row differs from the one before it in any column."""
+    """Return whether a row differs from the one before it in any column."""
     first = np.ones(len(columns[0]), dtype=np.bool_)
     first[1:] = np.any([each[1:] != each[:-1] for each in columns], axis=0)
     return first

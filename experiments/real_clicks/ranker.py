@@ -1,7 +1,7 @@
 """The default ranker on eight features without text: trained centrally on whole lists, and in simulated rounds.
 
-Devices run the live task on the exported gradient graph of `FeatureRanker`. Its match of texts is zero, as every
-article has the same zero vector; the features, its sharpness and two idle parameters remain.
+Devices run the live task on the exported gradient graph of `FeatureRanker`. Its text match is zero, as every article
+has the same zero vector; the features, the sharpness and two unused parameters remain.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Lists:
 
     @cached_property
     def of_reader(self) -> list[Integers]:
-        """The lists of each reader who has any, in the order of the users' rows."""
+        """Return the lists of each reader who has any, in the order of the users' rows."""
         order = np.argsort(self.users, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(self.users[order])) + 1)
 
@@ -114,7 +114,7 @@ class ReaderLists:
 
 
 def initial_ranker(features: tuple[str, ...] = FEATURES) -> FeatureRanker:
-    """Return the ranker at its start without known weights: all scores are 0."""
+    """Return the ranker in its initial state without known weights: all scores are 0."""
     ranker = FeatureRanker(CandidateAttention(TEXT_DIM), features)
     ranker.cosine_start()
     return ranker

@@ -26,9 +26,11 @@ DELTA = 1e-5
 CLIP = 0.5
 LOCAL = LOCAL_NOISE["ranker.features"]
 IDLE_PARAMETERS = 3
-"""Of the ranker: the match of texts, its sharpness, and that of the loss; an update under local noise has them too."""
+"""Parameters that stay unused: the text match, its sharpness, and that of the loss; an update under local noise has
+them too.
+"""
 COUNT_NOISE_SD = 2.83
-"""Clicks; as in the study of private counts on MIND."""
+"""Standard deviation of noise, in clicks; as in the study of private counts on MIND."""
 NORMAL_95 = 1.96
 CENTRAL_BAR, NOISE_BAR, COUNTS_BAR = 0.003, 0.005, 0.5
 SMOKE_IMPRESSIONS = 1_500
@@ -74,7 +76,7 @@ CASES: Mapping[str, Case] = {
 
 @dataclass(frozen=True)
 class RealClicksSizes:
-    """Rounds, devices a round, and seeds; impressions: of each week, None for all."""
+    """Rounds, devices per round, and seeds; impressions: of each week, None for all."""
 
     rounds: int = 60
     cohort: int = 60
@@ -83,7 +85,7 @@ class RealClicksSizes:
 
     @property
     def marks(self) -> tuple[int, ...]:
-        """The rounds after which the test week is evaluated."""
+        """Return the rounds after which the test week is evaluated."""
         return tuple(sorted({math.ceil(self.rounds / 12), math.ceil(self.rounds / 3), self.rounds}))
 
 
@@ -118,7 +120,7 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
 
     @cached_property
     def log(self) -> Log:
-        """The data. Raises DataMissing and MalformedRow."""
+        """Return the data. Raises DataMissing and MalformedRow."""
         return Log.of(first_impressions(load_ebnerd(self.data / FOLDER), self.sizes.impressions))
 
     @cached_property
@@ -131,12 +133,10 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of cohorts, negatives and noise."""
         return tuple(range(self.sizes.seeds))
 
     @property
     def jobs(self) -> Sequence[Job]:
-        """Return the jobs, case by case."""
         return [(case, seed) for case in CASES for seed in self.seeds]
 
     @property
@@ -145,13 +145,11 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
         return {name: value for name, value in asdict(self.sizes).items() if name != "seeds"}
 
     def prepare(self) -> None:
-        """Read the data. Raises DataMissing, MalformedRow, and ValueError for a cohort that the readers can't fill."""
         readers = len(np.unique(self.log.users[~self.log.test]))
         if self.sizes.cohort > readers:
             raise ValueError(f"cohort: at most the {readers} readers of the first week, got {self.sizes.cohort}")
 
     def run(self, job: Job) -> RealClicksRun:
-        """Train one case and evaluate it on the second week."""
         name, seed = job
         case = CASES[name]
         found = self._features(case, seed)
@@ -205,16 +203,13 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
         )
 
     def line(self, job: Job, run: RealClicksRun) -> str:
-        """Return AUC and nDCG@10 at the end."""
         _, auc, ndcg10 = run.curve[-1]
         return f"{run.case}, seed {run.seed}: AUC {auc:.4f}, nDCG@10 {ndcg10:.4f}"
 
     def rows(self, job: Job, run: RealClicksRun) -> list[dict[str, Any]]:
-        """Return the run as one row."""
         return [asdict(run)]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, RealClicksRun]:
-        """Return one run for each row."""
         found = [
             RealClicksRun(
                 **{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
@@ -225,7 +220,7 @@ class RealClicksStudy(Study[Job, RealClicksRun]):
         return {(run.case, run.seed): run for run in found}
 
     def tables(self, runs: Mapping[Job, RealClicksRun]) -> list[Table]:
-        """One table of trainings, and one of counts."""
+        """Return one table of trainings, and one of counts."""
         cases: dict[str, list[RealClicksRun]] = {}
         for (name, _), run in runs.items():
             cases.setdefault(name, []).append(run)
@@ -346,7 +341,7 @@ def difference(first: ReaderMetrics, second: ReaderMetrics) -> tuple[float, floa
 
 
 def _four(figure: float) -> str:
-    """Four digits: the table's own format would round away a difference of .003."""
+    """Return the figure with four digits: the table's own format would round away a difference of .003."""
     return f"{figure:.4f}"
 
 

@@ -16,7 +16,7 @@ RECORD = "bench-pools"
 FOUND, WEIGHT = "What a list finds, by pool", "What a list weighs"
 PACKAGED = Path(__file__).parents[2] / "protocol" / "recall_frontier.json"
 LOST_MOST = 0.5
-"""Points that the choice may lose to the best list of its cost."""
+"""Maximum number of points that the choice may lose to the best list of its cost."""
 POPULAR, CONTROL = "popular", "mixture K=16"
 MODES = {POPULAR: "none", "code": "interest", "broadcast": "broadcast"}
 """The report modes by the first word of a row; `interest` sends the number that `code` sends. Rows without one, such as
@@ -35,7 +35,7 @@ class ChoiceOutcome:
 
     @property
     def lost(self) -> float:
-        """The points that the choice loses to the best."""
+        """Return the points that the choice loses to the best."""
         return self.best - self.chosen.found
 
 
@@ -81,7 +81,7 @@ def recorded(record: Record) -> RecallFrontier:
 
 
 def judged(frontier: RecallFrontier) -> list[ChoiceOutcome]:
-    """The choices at every epsilon and size on the frontier, in each measured pool."""
+    """Return the choices at every epsilon and size on the frontier, in each measured pool."""
     codebooks = [(each.codebook, each.epsilon) for each in frontier.lists if each.codebook is not None]
     found = []
     for news in frontier.pools:

@@ -1,4 +1,4 @@
-"""`ownfeed evaluate basis`: recall on MIND with a basis of reports that is trained in rounds and published by votes.
+"""`ownfeed evaluate basis`: recall on MIND with a report basis that is trained in rounds and published by votes.
 
 It is compared with topics of the pool and with k-means of readers. Rounds use the live server's step without devices:
 readers' gradients and votes are closed forms of what devices compute with their graph and task, for a whole cohort at
@@ -49,7 +49,7 @@ VOTES_OF = 5
 
 @dataclass(frozen=True)
 class ClickSamples:
-    """Clicks of readers, each after the clicks before it.
+    """Clicks of readers, each with the clicks before it.
 
     reader [n]; unit vectors of the earlier clicks [n, D]; the click's vector [n, D]; held [n]: reserved for votes.
     """
@@ -81,7 +81,9 @@ class ClickSamples:
 
 
 def gradients(lists: ReportLists, samples: ClickSamples, readers: int, epsilon: float) -> Floats:
-    """Gradients of each reader's mean loss along the axes of the basis: [readers, K, m], zeros without a sample."""
+    """Return gradients of each reader's mean loss along the axes of the basis: [readers, K, m], zeros without a
+    sample.
+    """
     basis, axes = lists.prototypes.astype(np.float64), lists.axes.astype(np.float64)
     users, clicked = samples.vectors.astype(np.float64), samples.clicked.astype(np.float64)
     near = ASSIGNMENT * users @ basis.T  # [n, K]
@@ -113,7 +115,7 @@ def clipped(updates: Floats, clip: float) -> Floats:
 
 
 def votes(drafted: ReportLists, before: ReportLists, samples: ClickSamples, readers: int, epsilon: float) -> Floats:
-    """Each reader's three numbers, in the order of SHAPES: [readers, 3], zeros without a held-out click."""
+    """Return each reader's three numbers, in the order of SHAPES: [readers, 3], zeros without a held-out click."""
     counts = np.bincount(samples.reader, minlength=readers)
     standings = []
     for lists in (drafted, before):
@@ -147,7 +149,7 @@ found_by = partial(codebook_rounds.found_by, sharpness=SHARPNESS)
 class BasisPlan:
     """A system in rounds of one cohort size, for several possible releases.
 
-    Drafts are voted on by this many devices; with 0 every draft is published.
+    Drafts are voted on by this many devices; with 0, every draft is published.
     """
 
     spec: SystemSpec
@@ -173,9 +175,9 @@ PLANS = (
 
 @dataclass(frozen=True)
 class Releases:
-    """What each possible release served, [r + 1, K, D] with the start first, and how many were published.
+    """The basis of each possible release, [r + 1, K, D] with the start first, and how many were published.
 
-    noise: the share of noise in the way from the start to the last draft.
+    noise: the share of noise in the difference between the start and the last draft.
     """
 
     served: NDArray[np.float32]
@@ -185,7 +187,7 @@ class Releases:
 
 @dataclass(frozen=True)
 class TrainedReaders:
-    """Readers who train: their samples, and the pool that they read."""
+    """The readers who train: their samples, and the pool of articles."""
 
     study: EmbeddedSplit
     samples: ClickSamples
@@ -193,7 +195,6 @@ class TrainedReaders:
 
     @property
     def count(self) -> int:
-        """The number of readers."""
         return len(self.study.split.train)
 
     def lists(self, prototypes: NDArray[np.floating], axes: NDArray[np.float32]) -> ReportLists:
@@ -280,21 +281,17 @@ class BasisStudy(Study[BasisJob, BasisRun]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of starts and draws."""
         return tuple(range(self.starts))
 
     @property
     def jobs(self) -> Sequence[BasisJob]:
-        """One job for each plan and seed."""
         return [(plan, seed) for plan in range(len(self.plans)) for seed in self.seeds]
 
     def prepare(self) -> None:
-        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     @cached_property
     def readers(self) -> EmbeddedSplit:
-        """Test readers and articles. Raises DataMissing and MalformedRow."""
         return warm_readers(self.data)
 
     @property
@@ -305,12 +302,12 @@ class BasisStudy(Study[BasisJob, BasisRun]):
 
     @cached_property
     def topics(self) -> list[NDArray[np.float32]]:
-        """The initial basis of each seed."""
+        """Return the initial basis of each seed."""
         return [topics_of(self.readers, self._size, seed) for seed in self.seeds]
 
     @cached_property
     def finest(self) -> NDArray[np.float32]:
-        """The finest codebook, from its own seed."""
+        """Return the finest codebook, from its own seed."""
         return topics_of(self.readers, FINEST, self.starts)
 
     def run(self, job: BasisJob) -> BasisRun:
@@ -327,7 +324,6 @@ class BasisStudy(Study[BasisJob, BasisRun]):
         return BasisRun(done.noise, done.published, found[-1], means)
 
     def line(self, job: BasisJob, run: BasisRun) -> str:
-        """Return the last release's R@400, and how many releases were published."""
         plan = self.plans[job[0]]
         found = 100 * run.last.mean(axis=0)[AT_400]
         return (
@@ -336,7 +332,6 @@ class BasisStudy(Study[BasisJob, BasisRun]):
         )
 
     def tables(self, runs: Mapping[BasisJob, BasisRun]) -> list[Table]:
-        """Return one row for each plan."""
         study = self.readers
         topics = np.mean([found_by(study, start) for start in self.topics], axis=0)
         learned = [learned_book(study, self._size, seed) for seed in self.seeds]
@@ -396,7 +391,7 @@ def _points(found: NDArray[np.float64]) -> tuple[str, str]:
 
 
 def _epsilon(spec: SystemSpec, cohort: int) -> str | None:
-    """The epsilon of a round with this many survivors; None if the exact sum is opened."""
+    """Return the epsilon of a round with this many survivors; None for an exact sum."""
     mechanism, strategy = secure_sum_of(spec.protection), spec.strategy
     assert isinstance(strategy, BasisRounds)
     return f"{mechanism.epsilon(cohort, coordinates=strategy.size * strategy.axes):.2f}" if mechanism.sigma else None

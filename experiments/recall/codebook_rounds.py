@@ -1,6 +1,7 @@
 """`ownfeed evaluate codebook`: recall on MIND with prototypes learned in rounds, against topics of the pool.
 
-Rounds without devices: readers' unit vectors, the sum's noise from a seeded generator, the live strategy's filter.
+Rounds run without devices: readers' unit vectors, the sum's noise from a seeded generator, and the live strategy's
+filter.
 """
 
 from __future__ import annotations
@@ -133,31 +134,27 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of starts and draws."""
         return tuple(range(self.starts))
 
     @property
     def jobs(self) -> Sequence[CodebookJob]:
-        """One job for each plan and seed."""
         return [(plan, seed) for plan in range(len(PLANS)) for seed in self.seeds]
 
     def prepare(self) -> None:
-        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     @cached_property
     def readers(self) -> EmbeddedSplit:
-        """Test readers and articles. Raises DataMissing and MalformedRow."""
         return warm_readers(self.data)
 
     @cached_property
     def topics(self) -> list[NDArray[np.float32]]:
-        """The initial prototypes of each seed."""
+        """Return the initial prototypes of each seed."""
         return [topics_of(self.readers, CODEBOOK_SIZE, seed) for seed in self.seeds]
 
     @cached_property
     def finest(self) -> NDArray[np.float32]:
-        """The finest codebook, from its own seed."""
+        """Return the finest codebook, from its own seed."""
         return topics_of(self.readers, FINEST, self.starts)
 
     def run(self, job: CodebookJob) -> CodebookRun:
@@ -169,13 +166,11 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
         return CodebookRun(end.noise, end.published is not start, published, found_by(readers, end.draft, end.shares))
 
     def line(self, job: CodebookJob, run: CodebookRun) -> str:
-        """Return the draft's R@400."""
         (spec, cohort), seed = PLANS[job[0]], job[1]
         found = 100 * run.drafts.mean(axis=0)[AT_400]
         return f"{spec.name} of {cohort}, seed {seed}: R@400 of the draft {found:.1f} %, noise {run.noise:.2f}"
 
     def tables(self, runs: Mapping[CodebookJob, CodebookRun]) -> list[Table]:
-        """Return one row for each plan."""
         study = self.readers
         topics = np.mean([found_by(study, start) for start in self.topics], axis=0)
         common = recall(study.popular(), study.split.measured.targets, study.split.news)
@@ -208,7 +203,7 @@ class CodebookStudy(Study[CodebookJob, CodebookRun]):
 
 
 def topics_of(study: EmbeddedSplit, size: int, seed: int) -> NDArray[np.float32]:
-    """Topic centroids of the pool, unit vectors [size, D]."""
+    """Return topic centroids of the pool, unit vectors [size, D]."""
     return unit_rows(topic_centroids(study.news, basis_size=size, seed=seed)[0])
 
 
@@ -227,7 +222,7 @@ def found_by(
     shares: NDArray[np.float64] | None = None,
     sharpness: float = SHARPNESS,
 ) -> NDArray[np.float64]:
-    """R@K of each reader [u, depths] by reports of one of these prototypes [K, D]; equal shares by default."""
+    """Return R@K of each reader [u, depths] by reports of one of these prototypes [K, D]; equal shares by default."""
     size = len(prototypes)
     book = ReportCodebook(prototypes, np.full(size, 1 / size) if shares is None else shares, np.eye(size))
     lists = Mixtures(study, book, sharpness).code(EPSILON)
@@ -235,7 +230,7 @@ def found_by(
 
 
 def _epsilon(spec: SystemSpec, cohort: int) -> float | None:
-    """The epsilon of a round with this many survivors; None if the exact sum is opened."""
+    """Return the epsilon of a round with this many survivors; None for an exact sum."""
     mechanism = secure_sum_of(spec.protection)
     return mechanism.epsilon(cohort, coordinates=CODEBOOK_SIZE * (NEWS_DIM + 1)) if mechanism.sigma else None
 

@@ -23,7 +23,7 @@ from experiments.study import Study
 from models.shapes import NEWS_DIM
 
 NOISY = (50.0, 300.0)
-"""Honest epsilons of a report: at the paper's noise, and at a sixth of it."""
+"""True epsilons of a report: at the paper's noise, and at a sixth of it."""
 AT_100, AT_400 = DEPTHS.index(100), DEPTHS.index(400)
 LOSSES_AVERAGED = 10
 COLUMNS = (
@@ -48,12 +48,11 @@ class RecallEvaluation:
 
     @classmethod
     def of(cls, split: WarmSplit, news: NDArray[np.float32], dev: Impressions) -> RecallEvaluation:
-        """news [n, D]."""
         even = np.ones(len(news), dtype=np.int64)
         return cls(split, EmbeddedSplit(split, news, split.recent_clicks()), EmbeddedSplit(split, news, even), dev)
 
     def found(self, answers: PossibleLists) -> NDArray[np.float64]:
-        """R@50/100/200/400 of each reader."""
+        """Return R@50/100/200/400 of each reader."""
         return recall(answers, self.split.measured.targets, self.split.news)
 
 
@@ -85,7 +84,6 @@ class RecallStudy(Study[str, RecallRun]):
 
     @property
     def jobs(self) -> Sequence[str]:
-        """Return the ways of training."""
         return list(self._ways)
 
     @property
@@ -106,12 +104,11 @@ class RecallStudy(Study[str, RecallRun]):
         return (self.seed,)
 
     def prepare(self) -> None:
-        """Read the data and build the first model."""
         self.trainer  # noqa: B018 - what it raises, it raises now
 
     @cached_property
     def news(self) -> NDArray[np.float32]:
-        """Unit vectors [n, D]."""
+        """Return unit vectors [n, D] of the articles."""
         return product_vectors(title_vectors(self._mind.news.titles), NEWS_DIM)
 
     @cached_property
@@ -120,14 +117,14 @@ class RecallStudy(Study[str, RecallRun]):
 
     @cached_property
     def bench(self) -> RecallEvaluation:
-        """The test readers of the warm protocol."""
+        """Return the test readers of the warm protocol."""
         histories = self._mind.train.longest_histories()
         _, test = splits([histories[user] for user in sorted(histories)], len(self._mind.news))
         return RecallEvaluation.of(test, self.news, self._mind.dev)
 
     @cached_property
     def trainer(self) -> RecallTrainer:
-        """Trains the first release's model on the training readers."""
+        """Return a trainer of the first release's model on the training readers."""
         first = FirstModel.of(self.news)
         return RecallTrainer(first, self.news, history_samples(self.bench.split.train, len(self.news)))
 
@@ -157,7 +154,7 @@ class RecallStudy(Study[str, RecallRun]):
         return f"{job}: R@100 / 400 {_two(run.popular)} %, AUC {run.auc:.4f}"
 
     def tables(self, runs: Mapping[str, RecallRun]) -> list[Table]:
-        """One row for each training, and what no training changes."""
+        """Return one row for each training, and the results that training doesn't change."""
         bench, news, first = self.bench, self.news, self.trainer.first
         rows = [_row(name, run, None if name == STEP_0 else runs[STEP_0]) for name, run in runs.items()]
         whole = Decomposed.of(first, news, bench.split.measured.histories)

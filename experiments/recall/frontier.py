@@ -1,8 +1,8 @@
-"""The frontier of privacy and recall: what every report mode finds, against popularity and against an attack.
+"""Measures the frontier of privacy and recall: what every report mode finds, against popularity and under attack.
 
-Choices are made on the validation split and used once on the test readers: the epoch of the tower, and for each kind
-of list the sharpness s with the greatest mean gain over popularity. Each bar stands beside its measurement.
-Each mode, the device's and the laboratory's own, is measured over its epsilons (`sweeps`). `run` is `ownfeed bench
+Choices are made on the validation split and used once on the test readers: the epoch of the tower, and for each kind of
+list the sharpness s with the greatest mean gain over popularity. Each required limit stands beside its measurement.
+Every mode, including one that no device offers, is measured over its epsilons (`sweeps`). `run` is `ownfeed bench
 recall`, on MIND.
 """
 
@@ -49,7 +49,7 @@ from experiments.recall.uni_fedrec import BOUNDS, Decomposed, FirstModel, scale_
 from experiments.records import Cell, Table
 
 PAPER = (1.0, 4.0, 16.0, 50.0, 300.0)
-"""Epsilons of reports by scores; at the paper's noise one costs 50."""
+"""Epsilons of reports by scores; with the paper's noise, a report costs 50."""
 COMMON = {16: (1.0, 4.0, 16.0)}
 AT: Mapping[str, Mapping[int, Sequence[float]]] = {
     "code": {
@@ -64,14 +64,14 @@ AT: Mapping[str, Mapping[int, Sequence[float]]] = {
 }
 """Epsilons by mode and size of the codebook; COMMON for a mode that isn't named."""
 LABORATORY = ("direction",)
-"""Modes that no device offers: their reports are decoded by a codebook too."""
+"""Modes that no device offers; their reports are decoded by a codebook too."""
 
 
 @dataclass(frozen=True)
 class Sweep:
     """One mode over its epsilons.
 
-    size: of the codebook that decodes it; None if reports are scores.
+    size: size of the codebook that decodes it; None if reports are scores.
     """
 
     mode: str
@@ -85,12 +85,12 @@ class Sweep:
 
     @property
     def drawn(self) -> bool:
-        """Whether it has a line in the drawing."""
+        """Return whether the mode has a line in the drawing."""
         return len(self.epsilons) >= DRAWN_FROM
 
 
 def sweeps() -> Iterator[Sweep]:
-    """All registered modes with which the server finds articles, except `unmeasured`, and the laboratory's."""
+    """Yield all modes with which the server finds articles, except `unmeasured`, and LABORATORY."""
     for name, mode in MODES.items():
         if mode.reporter is None or name in unmeasured():
             continue
@@ -118,7 +118,7 @@ SLACK = 0.5
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: what is measured, the target value, and the result."""
+    """One required limit: what is measured, the target value, and the result."""
 
     what: str
     wanted: str
@@ -127,7 +127,7 @@ class Bar:
 
 
 def bars(frontier: Frontier) -> list[Bar]:
-    """Return all bars."""
+    """Return all required limits."""
     return [*_gains(frontier), *_floors(frontier), *_attacks(frontier)]
 
 
@@ -337,13 +337,13 @@ def _coded(study: EmbeddedSplit, books: Sequence[ReportCodebook], sharpness: flo
 
 
 def _paper(found: Channels, basis: Vectors, epsilon: float) -> Channels:
-    """The noise scale whose cost over all channels is epsilon: 2 delta B C / lambda."""
+    """Return the noise scale at which the report of all channels costs epsilon: 2 delta B C / lambda."""
     scale = 2 * PAPER_CLIP * PAPER_BASIS * PAPER_CHANNELS / epsilon
     return noisy(found, basis, clip=PAPER_CLIP, scale=scale, source=SeededNoise(1))
 
 
 def _best(study: EmbeddedSplit, mode: Callable[[float], PossibleLists], tried: Sequence[float]) -> tuple[float, float]:
-    """The s with the greatest R@K, mean over all depths, and that mean."""
+    """Return the s with the greatest R@K, averaged over all depths, and that mean."""
     targets, news = study.split.measured.targets, study.split.news
     scored = [(float(recall(mode(s), targets, news).mean()), s) for s in tried]
     mean, s = max(scored)

@@ -1,4 +1,4 @@
-"""Uni-FedRec's several vectors a reader.
+"""Uni-FedRec's lists from several vectors per reader.
 
 Lists come from exact interest channels, from channels through a basis of topics, and with noise. Deviation from the
 paper, decided before implementation: clusters are made of raw title vectors, and every list adds log popularity,
@@ -33,12 +33,11 @@ class Channels:
 
     @property
     def mean(self) -> float:
-        """Channels per reader."""
         return len(self.vectors) / len(self.counts)
 
 
 def channels(titles: Vectors, news: Vectors, histories: Sequence[Rows]) -> Channels:
-    """Average-linkage clusters of each history by its titles; a channel is the mean of its clicks."""
+    """Return average-linkage clusters of each history by its titles; a channel is the mean of its clicks."""
     vectors, counts = [], []
     for rows in histories:
         labels = average_linkage(titles[rows], CLUSTER_DISTANCE, CHANNELS_LIMIT)
@@ -50,7 +49,7 @@ def channels(titles: Vectors, news: Vectors, histories: Sequence[Rows]) -> Chann
 
 
 def lists(study: EmbeddedSplit, found: Channels, sharpness: float, depth: int = DEPTH) -> PossibleLists:
-    """One list a channel, merged by the channels' numbers of clicks with the server's merge."""
+    """Return one list per channel, merged by the channels' numbers of clicks with the server's merge."""
     ranked = np.concatenate(
         [
             best(study.scores(found.vectors[start : start + CHANNELS_AT_ONCE], sharpness), depth)
@@ -66,11 +65,15 @@ def lists(study: EmbeddedSplit, found: Channels, sharpness: float, depth: int = 
 
 
 def decomposed(found: Channels, basis: Vectors, sharpness: float) -> Channels:
-    """Channels reconstructed from a basis that is both keys and values: [c, D] -> softmax(tau <r, key>) values."""
+    """Return channels reconstructed from a basis that is both keys and values: [c, D] -> softmax(tau <r, key>)
+    values.
+    """
     return Channels(aggregate(sharpness * (found.vectors @ basis.T).astype(np.float64), basis), found.counts)
 
 
 def noisy(found: Channels, basis: Vectors, *, clip: float, scale: float, source: SeededNoise) -> Channels:
-    """The paper's report, decoded as the paper does: clip(<r, key>) + Laplace(scale) on every score."""
+    """Return channels from the paper's report, decoded as in the paper: clip(<r, key>) + Laplace(scale) on
+    every score.
+    """
     scores: NDArray[np.float64] = np.clip(found.vectors @ basis.T, -clip, clip).astype(np.float64)
     return Channels(aggregate(scores + laplace(source, scale, scores.shape), basis), found.counts)

@@ -49,11 +49,11 @@ class WarmSplit:
     news: int
 
     def recent_clicks(self) -> NDArray[np.int64]:
-        """The popularity to beat: each article's clicks among the training readers' last 3, [n]."""
+        """Return each article's clicks among the training readers' last 3, [n]: the popularity to beat."""
         return np.bincount(np.concatenate([clicks[-RECENT_CLICKS:] for clicks in self.train]), minlength=self.news)
 
     def all_clicks(self) -> NDArray[np.int64]:
-        """Each article's clicks by the training readers, [n]: what an attacker knows about histories."""
+        """Return each article's clicks by the training readers, [n]: what an attacker knows about histories."""
         return np.bincount(np.concatenate(self.train), minlength=self.news)
 
 
@@ -99,9 +99,9 @@ INTERVAL = (2.5, 97.5)
 
 @dataclass(frozen=True)
 class PossibleLists:
-    """Which lists each of u readers may get, with probabilities.
+    """The lists that each of u readers may get, with probabilities.
 
-    lists [l, depth] are rows of articles, best first; choice [u, m] refers to lists, chance [u, m] sums to 1 for each
+    lists [l, depth] are rows of articles, best first; choice [u, m] refers to lists; chance [u, m] sums to 1 for each
     reader.
     """
 
@@ -122,7 +122,7 @@ class PossibleLists:
 
     @classmethod
     def either(cls, parts: Sequence[PossibleLists]) -> PossibleLists:
-        """One of several equally likely lists: draws of a mechanism, or seeds of a codebook."""
+        """Return one of several equally likely lists: draws of a mechanism, or seeds of a codebook."""
         starts = np.cumsum([0, *(len(part.lists) for part in parts)])
         return cls(
             np.concatenate([part.lists for part in parts]),
@@ -132,7 +132,7 @@ class PossibleLists:
 
 
 def recall(answers: PossibleLists, targets: Sequence[Rows], news: int, depths: Sequence[int] = DEPTHS) -> Floats:
-    """Expected R@K of each reader, [u, depths]."""
+    """Return the expected R@K of each reader, [u, depths]."""
     found = np.empty((len(targets), len(depths)))
     wanted = np.zeros(news, dtype=bool)
     for reader, rows in enumerate(targets):
@@ -145,7 +145,7 @@ def recall(answers: PossibleLists, targets: Sequence[Rows], news: int, depths: S
 
 
 def best(scores: NDArray[np.floating], depth: int = DEPTH) -> Rows:
-    """Rows of the highest scores [l, n], best first; ties go to the lower row: [l, depth]."""
+    """Return rows of the highest scores [l, n], best first; ties go to the lower row: [l, depth]."""
     lists = np.empty((len(scores), depth), dtype=np.int64)
     for row, line in enumerate(scores):
         least = np.partition(line, -depth)[-depth]
@@ -155,7 +155,7 @@ def best(scores: NDArray[np.floating], depth: int = DEPTH) -> Rows:
 
 
 def paired(found: Floats, reference: Floats) -> list[PairedGain]:
-    """100 (found - reference) by column, both [u, c], with percentile intervals of a bootstrap over readers."""
+    """Return 100 (found - reference) by column, both [u, c], with percentile intervals of a bootstrap over readers."""
     gains = 100 * (found - reference)
     rng = np.random.default_rng(0)
     counts = rng.multinomial(len(gains), np.full(len(gains), 1 / len(gains)), size=DRAWS)  # [draws, u]
@@ -165,7 +165,7 @@ def paired(found: Floats, reference: Floats) -> list[PairedGain]:
 
 
 def final_page(answers: PossibleLists, ranking: NDArray[np.floating], size: int) -> PossibleLists:
-    """The lists after each reader's device ranked them by its own scores, `ranking` [u, n]."""
+    """Return the lists after each reader's device ranked them by its own scores, `ranking` [u, n]."""
     lists = []
     for reader, names in enumerate(answers.choice):
         mine = answers.lists[names]  # [m, depth]
@@ -176,7 +176,7 @@ def final_page(answers: PossibleLists, ranking: NDArray[np.floating], size: int)
 
 
 def changed(pages: PossibleLists, reference: PossibleLists) -> float:
-    """The expected share of a reader's page that isn't on the page of `reference`.
+    """Return the expected share of a reader's page that isn't on the page of `reference`.
 
     `reference` has one list for each reader.
     """

@@ -1,8 +1,8 @@
-"""The lists that readers of one split get in each report mode, by the server's own decoders where it has one.
+"""The lists that readers of one split get in each report mode, by the server's own decoders if it has one.
 
 Lists are always ranked by s <v, d> + log pop; `EmbeddedSplit` holds what all modes share.
 
-One mode is only here: a random direction biased towards the reader's (PrivUnit, Bhowmick et al. 2018), the closest
+One mode exists only here: a random direction biased towards the reader's (PrivUnit, Bhowmick et al. 2018), the closest
 rival of `code`. No device offers it: it does no better than `code`, and its guarantee is that of an ideal distribution.
 """
 
@@ -60,7 +60,7 @@ class PrivUnit:
 
     @property
     def cap_chance(self) -> float:
-        """p: the chance that the vector sent is from the cap."""
+        """p, the probability that the vector sent is from the cap."""
         return _best(self.epsilon, self.dimensions)[0]
 
     @property
@@ -70,7 +70,7 @@ class PrivUnit:
 
     @property
     def cap_share(self) -> float:
-        """q: the share of the sphere that the cap holds."""
+        """q, the share of the sphere that the cap covers."""
         return float(cap_share(self.cap_edge, self.dimensions))
 
     @property
@@ -121,13 +121,13 @@ def direction_weights(
 
 
 def cap_share(edge: Floats | float, dimensions: int) -> Floats:
-    """q: the share of the unit sphere of R^d with <v, u> >= edge, elementwise; edges may lie beyond -1 and 1."""
+    """Return q, the share of the unit sphere of R^d with <v, u> >= edge, elementwise; edges may lie beyond -1 and 1."""
     half = (dimensions - 1) / 2
     return np.asarray(betainc(half, half, np.clip((1 - np.asarray(edge)) / 2, 0.0, 1.0)), dtype=np.float64)
 
 
 def mean_cosine(chance: float, edge: float, dimensions: int) -> float:
-    """E<v, u> of a vector that is from the cap with this chance, else from the rest."""
+    """Return E<v, u> of a vector that is from the cap with this probability, else from the rest."""
     half = (dimensions - 1) / 2
     q = float(cap_share(edge, dimensions))
     # The integral of t (1 - t^2)^(half - 1) over [edge, 1], over that of (1 - t^2)^(half - 1) over [-1, 1].
@@ -137,7 +137,7 @@ def mean_cosine(chance: float, edge: float, dimensions: int) -> float:
 
 @lru_cache(maxsize=32)
 def _best(epsilon: float, dimensions: int) -> tuple[float, float]:
-    """p and gamma of the greatest mean cosine, over splits of epsilon between the coin and the cap's share."""
+    """Return p and gamma of the greatest mean cosine, over splits of epsilon between the coin and the cap's share."""
     half = (dimensions - 1) / 2
     found: list[tuple[float, float, float]] = []
     for at in range(SPLITS):
@@ -151,13 +151,13 @@ def _best(epsilon: float, dimensions: int) -> tuple[float, float]:
 
 
 def _uniform(source: NoiseSource, n: int) -> NDArray[np.float64]:
-    """n uniforms of 53 bits, none of them 0 or 1."""
+    """Return n uniforms of 53 bits, none of them 0 or 1."""
     words = np.frombuffer(source.uniform_bits(8 * n), dtype="<u8") >> np.uint64(11)
     return (words.astype(np.float64) + 0.5) * 2.0**-53
 
 
 SMOOTHING = 0.1
-"""Clicks assumed for an article without clicks."""
+"""Number of clicks assumed for an article without clicks."""
 DRAWS = 3
 
 
@@ -174,44 +174,44 @@ class EmbeddedSplit:
 
     @cached_property
     def log_popularity(self) -> NDArray[np.float32]:
-        """The logarithm of the prior, [n]."""
+        """Return the logarithm of the prior, [n]."""
         return np.asarray(np.log(self.clicks + SMOOTHING), dtype=np.float32)
 
     @cached_property
     def readers(self) -> Vectors:
-        """The measured readers' unit vectors [u, D]."""
+        """Return the measured readers' unit vectors [u, D]."""
         return reader_vectors(self.news, self.split.measured.histories)
 
     @cached_property
     def trained(self) -> Vectors:
-        """The training readers' unit vectors [t, D]."""
+        """Return the training readers' unit vectors [t, D]."""
         return reader_vectors(self.news, [clicks[-50:] for clicks in self.split.train])
 
     def popular(self, depth: int = DEPTH) -> PossibleLists:
-        """The popular list, the same for every reader."""
+        """Return the popular list, the same for every reader."""
         order = best(self.log_popularity[None, :], depth)[0]
         return PossibleLists.common(order, len(self.split.measured))
 
     def scores(self, vectors: Vectors, sharpness: float) -> NDArray[np.float32]:
-        """s <v, d> + log pop of vectors [q, D]: [q, n]."""
+        """Return s <v, d> + log pop of vectors [q, D]: [q, n]."""
         return sharpness * (vectors @ self.news.T) + self.log_popularity
 
     def exact(self, sharpness: float, depth: int = DEPTH) -> PossibleLists:
-        """Lists for the reader's exact vector, without noise."""
+        """Return lists for the reader's exact vector, without noise."""
         return PossibleLists.own(best(self.scores(self.readers, sharpness), depth))
 
     def broadcast(self, sharpness: float, subspaces: int, depth: int = DEPTH) -> PossibleLists:
-        """Lists for the reader's exact vector, computed on the device, over product-quantised articles."""
+        """Return lists for the reader's exact vector, computed on the device, over product-quantised articles."""
         quantised = decode(self.codes(subspaces), train_book(self.news, subspaces))
         prior = self.log_popularity.astype(np.float16).astype(np.float32)
         return PossibleLists.own(best(sharpness * (self.readers @ quantised.T) + prior, depth))
 
     def codes(self, subspaces: int) -> NDArray[np.uint8]:
-        """The articles' product-quantisation codes, uint8 [n, M]."""
+        """Return the articles' product-quantisation codes, uint8 [n, M]."""
         return encode(self.news, train_book(self.news, subspaces))
 
     def ranking(self, sharpness: float) -> NDArray[np.float32]:
-        """A device's scores of the candidates, [u, n]."""
+        """Return a device's scores of the candidates, [u, n]."""
         return self.scores(self.readers, sharpness)
 
 
@@ -225,12 +225,11 @@ class ReportCodebook:
 
     @property
     def size(self) -> int:
-        """K, the number of prototypes."""
         return len(self.prototypes)
 
 
 def learned_book(study: EmbeddedSplit, size: int, seed: int) -> ReportCodebook:
-    """k-means of the training readers' vectors, with the training readers' shares and histograms."""
+    """Return k-means of the training readers' vectors, with the training readers' shares and histograms."""
     prototypes = _kmeans(study.trained, size, seed)
     codes = nearest(study.trained, prototypes)
     counts = np.bincount(codes, minlength=size)
@@ -240,17 +239,17 @@ def learned_book(study: EmbeddedSplit, size: int, seed: int) -> ReportCodebook:
 
 
 def topic_book(study: EmbeddedSplit, size: int, seed: int) -> ReportCodebook:
-    """Topic centroids of the pool with equal shares, as in a first release."""
+    """Return topic centroids of the pool with equal shares, as in a first release."""
     return ReportCodebook(prototypes_of(study, size, seed), np.full(size, 1 / size), np.eye(size))
 
 
 def nearest(vectors: Vectors, prototypes: Vectors) -> Rows:
-    """The nearest prototype's code for each vector [q, D]."""
+    """Return the nearest prototype's code for each vector [q, D]."""
     return np.asarray(np.argmax(vectors @ prototypes.T, axis=1), dtype=np.int64)
 
 
 def topic_histogram(clicks: Vectors, prototypes: Vectors) -> Floats:
-    """Shares [K] of clicks [H, D] by nearest prototype."""
+    """Return the shares [K] of clicks [H, D] by nearest prototype."""
     return np.bincount(nearest(clicks, prototypes), minlength=len(prototypes)) / len(clicks)
 
 
@@ -263,11 +262,11 @@ class Mixtures:
     sharpness: float
 
     def lists(self, weights: Floats, depth: int = DEPTH) -> Rows:
-        """The lists [q, depth] of weights [q, K]."""
+        """Return the lists [q, depth] of weights [q, K]."""
         return best(self.study.scores(aggregated(weights, self.book.prototypes), self.sharpness), depth)
 
     def code(self, epsilon: float, depth: int = DEPTH) -> PossibleLists:
-        """k-ary randomised response on the nearest prototype, exact expectation."""
+        """Return lists by k-ary randomised response on the nearest prototype, exact expectation."""
         K = self.book.size
         lists = self.lists(np.stack([code_weights(self.book.shares, epsilon, code) for code in range(K)]), depth)
         true = nearest(self.study.readers, self.book.prototypes)  # [u]
@@ -276,7 +275,7 @@ class Mixtures:
         return PossibleLists(lists, np.tile(np.arange(K), (len(true), 1)), odds[true])
 
     def subset(self, epsilon: float) -> PossibleLists:
-        """Subset selection of the nearest prototype, mean over draws of the device's mechanism."""
+        """Return lists by subset selection of the nearest prototype, averaged over draws of the device's mechanism."""
         mechanism = TopicSubset(self.book.size, epsilon)
         true = nearest(self.study.readers, self.book.prototypes)
 
@@ -287,7 +286,7 @@ class Mixtures:
         return self._drawn(weights)
 
     def topics(self, epsilon: float) -> PossibleLists:
-        """A merged topic histogram with Laplace noise, mean over draws."""
+        """Return lists by a merged topic histogram with Laplace noise, averaged over draws."""
         histories = self.study.split.measured.histories
         histograms = np.stack([topic_histogram(self.study.news[rows], self.book.prototypes) for rows in histories])
 
@@ -299,7 +298,7 @@ class Mixtures:
         return self._drawn(weights)
 
     def direction(self, epsilon: float) -> PossibleLists:
-        """PrivUnit in the 8 principal directions of the articles, mean over draws."""
+        """Return lists by PrivUnit in the 8 principal directions of the articles, averaged over draws."""
         axes = _principal_axes(self.study.news)
         mechanism = PrivUnit(epsilon)
         edge = mechanism.cap_edge
@@ -331,11 +330,11 @@ MIXED: dict[str, Callable[[Mixtures, float], PossibleLists]] = {
     "topics": Mixtures.topics,
     "direction": Mixtures.direction,
 }
-"""By report mode: the lists for its reports at an epsilon."""
+"""Lists for a mode's reports at an epsilon, by report mode."""
 
 
 def prototypes_of(study: EmbeddedSplit, size: int, seed: int) -> Vectors:
-    """Topic centroids of the pool: float32 [size, D] of length 1."""
+    """Return topic centroids of the pool: float32 [size, D] of length 1."""
     return _kmeans(study.news, size, seed)
 
 
@@ -355,7 +354,7 @@ def _kmeans(vectors: Vectors, size: int, seed: int) -> Vectors:
 
 
 def _principal_axes(news: Vectors) -> Vectors:
-    """float32 [8, D]: the directions in which the articles vary most."""
+    """Return the directions in which the articles vary most, float32 [8, D]."""
     centred = news - news.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T.astype(np.float64) @ centred)
     return np.asarray(axes[:, : -DIRECTIONS - 1 : -1].T, dtype=np.float32)

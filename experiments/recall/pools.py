@@ -1,4 +1,4 @@
-"""The frontier by pool size and list length: what a list finds, its bytes, and what it reveals.
+"""Measures recall by pool size and list length: what a list finds, its bytes, and what it reveals.
 
 Larger pools add real headlines that no reader clicked to MIND's articles. Each gets the clicks of a random MIND
 article, so that the popular list has to compete as it would in a pool of that size.
@@ -32,8 +32,9 @@ HEADLINES_BESIDE = (0, 29_000, 87_000)
 REPORTS = {4: 2.0, 16: 4.0, 64: 8.0}
 """K -> epsilon; a release offers the last two."""
 CONTROL = 16
-"""K of the control: the list by the mixture of all prototypes, the same for everybody, which needs no report. What it
-finds beyond the popular list is how well content separates MIND's articles from the headlines."""
+"""K of the control: the list by the mixture of all prototypes, the same for everyone, which needs no report. What it
+finds beyond the popular list shows how well content separates MIND's articles from the headlines.
+"""
 EPOCH = 2
 """The tower's epoch, as `ownfeed bench recall` chooses it."""
 SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.0, 2.5, 3.2)
@@ -41,7 +42,7 @@ BOOK_SEEDS = (7, 8)
 DISTRACTORS_SEED = 7
 SUBSPACES = 16
 AT_ONCE = 3_000
-"""Titles in each cache file, so that an interrupted run can resume."""
+"""Titles per cache file, so that an interrupted run can resume."""
 CARDS_A_DAY = 500
 HEX = 64
 
@@ -74,7 +75,7 @@ class PoolPart:
 
 
 def distractors(data: Path, mind: NewsTable, count: int) -> list[Headline]:
-    """Real headlines that are not titles of MIND, in a fixed random order. Raises DataMissing."""
+    """Return real headlines that are not titles of MIND, in a fixed random order. Raises DataMissing."""
     known = set(mind.titles)
     found = [each for each in headlines(data, 10**9) if each.title not in known]
     order = np.random.default_rng(DISTRACTORS_SEED).permutation(len(found))[:count]
@@ -82,7 +83,7 @@ def distractors(data: Path, mind: NewsTable, count: int) -> list[Headline]:
 
 
 def vectors_of(titles: Sequence[str]) -> Vectors:
-    """Pooled states [n, 384], AT_ONCE titles in each file of the cache."""
+    """Return pooled states [n, 384], AT_ONCE titles per file of the cache."""
     parts = [title_vectors(titles[start : start + AT_ONCE]) for start in range(0, len(titles), AT_ONCE)]
     return np.concatenate([np.empty((0, 384), np.float32), *parts])
 
@@ -114,7 +115,7 @@ def measure(
 
 
 def _pool(titles: Vectors, beside: Vectors, split: WarmSplit, tower: Vectors) -> EmbeddedSplit:
-    """One split over MIND's articles and the added headlines, in the tower's vectors."""
+    """Return one split over MIND's articles and the added headlines, in the tower's vectors."""
     own = split.recent_clicks()
     drawn = np.random.default_rng(DISTRACTORS_SEED).choice(own, size=len(beside))
     news = np.concatenate([titles, beside]) @ tower.T
@@ -154,7 +155,7 @@ def _coded(
 
 
 def _sharpest(study: EmbeddedSplit, lists: Lists) -> float:
-    """The s with the greatest share found, mean over all lengths."""
+    """Return the s with the greatest share found, averaged over all lengths."""
     return max(SHARPNESSES, key=lambda s: float(_shares(study, lists(s, max(PLACES))).mean()))
 
 
@@ -163,7 +164,7 @@ def _shares(study: EmbeddedSplit, lists: PossibleLists) -> NDArray[np.float64]:
 
 
 def _cards(mind: NewsTable, beside: Sequence[Headline]) -> list[NewsCard]:
-    """Cards as in a publisher's feed: real titles and abstracts, addresses of usual length."""
+    """Return cards as in a publisher's feed: real titles and abstracts, addresses of usual length."""
     articles = [(*each, "MSN") for each in zip(mind.titles, mind.abstracts, mind.categories, strict=True)]
     articles += [(each.title, each.abstract, each.section, each.publisher) for each in beside]
     published = datetime(2019, 11, 14, tzinfo=UTC)
@@ -184,7 +185,7 @@ def _cards(mind: NewsTable, beside: Sequence[Headline]) -> list[NewsCard]:
 
 
 def _answers(study: EmbeddedSplit, cards: Sequence[NewsCard], rows: NDArray[np.int64]) -> list[bytes]:
-    """Complete answers of each length, as the server writes them."""
+    """Return complete answers of each length, as the server writes them."""
     return [
         RecallAnswer(
             release="r1",
@@ -199,7 +200,7 @@ def _answers(study: EmbeddedSplit, cards: Sequence[NewsCard], rows: NDArray[np.i
 
 
 def _copy_bytes(study: EmbeddedSplit, cards: Sequence[NewsCard]) -> int:
-    """The bytes of a device's first full copy of the pool: codes, centroids, popularity and cards by day."""
+    """Return the bytes of a device's first full copy of the pool: codes, centroids, popularity and cards by day."""
     count = len(study.news)
     days = [cards[start : min(start + CARDS_A_DAY, count)] for start in range(0, count, CARDS_A_DAY)]
     packed = sum(len(pack_cards([card.model_dump_json().encode() for card in day])) for day in days)

@@ -34,10 +34,10 @@ EPOCH = 2
 """The tower's epoch, as `ownfeed bench recall` chooses it."""
 SHARPNESSES = (0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.0)
 DRAW_SHARPNESS = 8.0
-"""Of the softmax by which one basic interest is drawn from a reader's weights."""
+"""Sharpness of the softmax by which one basic interest is drawn from a reader's weights."""
 DEPTH = 400
 SEVERAL = 3
-"""Lists in an answer of several."""
+"""Number of lists in an answer with several."""
 LONGER = (600, 1_000)
 SUBSPACES = 16
 POOLS = {"12,312": "mind-subset", "51,282": "mind-train"}
@@ -47,18 +47,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Readers:
-    """One split's readers, and what each would report about; titles [n, 384] are clustered, as on a device."""
+    """One split's readers, and what each would report; titles [n, 384] are clustered, as on a device."""
 
     study: EmbeddedSplit
     titles: Vectors
 
     @cached_property
     def books(self) -> list[ReportCodebook]:
-        """Codebooks of two seeds."""
+        """Return codebooks of two seeds."""
         return [learned_book(self.study, K, seed) for seed in BOOK_SEEDS]
 
     def clusters(self, book: ReportCodebook) -> Floats:
-        """Shares [u, K] of the clusters whose largest weight is at each basic interest, by their clicks."""
+        """Return the shares [u, K] of the clusters whose largest weight is at each basic interest, by their clicks."""
         histories = self.study.split.measured.histories
         found = channels(self.titles, self.study.news, histories)
         owners = np.repeat(np.arange(len(histories)), [len(counts) for counts in found.counts])
@@ -68,24 +68,26 @@ class Readers:
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def drawn(self, book: ReportCodebook) -> Floats:
-        """Softmax [u, K] of the reader's weights."""
+        """Return the softmax [u, K] of the reader's weights."""
         scores = DRAW_SHARPNESS * (self.study.readers @ book.prototypes.T).astype(np.float64)
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def largest(self, book: ReportCodebook) -> Floats:
-        """1 at the largest weight over all clusters, [u, K]."""
+        """Return 1 at the largest weight over all clusters, [u, K]."""
         return np.asarray(np.eye(K)[nearest(self.study.readers, book.prototypes)])
 
 
 def randomised(true: Floats, epsilon: float) -> Floats:
-    """The distribution [u, K] of the number sent, by randomised response on a number drawn from `true` [u, K]."""
+    """Return the distribution [u, K] of the number sent, by randomised response on a number drawn from `true`
+    [u, K].
+    """
     kept = 1 / (1 + (K - 1) * np.exp(-epsilon))
     return np.asarray(true * (kept - (1 - kept) / (K - 1)) + (1 - kept) / (K - 1))
 
 
 def one_number(values: Callable[[Readers, ReportCodebook], Floats]) -> Mechanism:
-    """A mechanism that draws a basic interest by these shares and sends it by randomised response."""
+    """Return a mechanism that draws a basic interest by these shares and sends it by randomised response."""
 
     def lists(readers: Readers, sharpness: float, epsilon: float) -> PossibleLists:
         parts = []
@@ -100,10 +102,10 @@ def one_number(values: Callable[[Readers, ReportCodebook], Floats]) -> Mechanism
 
 
 def several_lists(readers: Readers, sharpness: float, epsilon: float) -> PossibleLists:
-    """One number sent; the answer has the lists of the SEVERAL likeliest numbers, and the device keeps the best for it.
+    """Return lists for answers with several lists: those of the SEVERAL likeliest numbers, given the one that was sent.
 
-    The lists are those of exact numbers: the device knows its own, and keeps its list if it is among them, or else the
-    list of the nearest. Each answer weighs SEVERAL lists of 400.
+    The lists are those of exact numbers. The device keeps the list of its own number if it is among them, else that of
+    the nearest. Each answer has the size of SEVERAL lists of 400.
     """
     parts = []
     for book in readers.books:
@@ -117,7 +119,7 @@ def several_lists(readers: Readers, sharpness: float, epsilon: float) -> Possibl
 
 
 def by_mode(mode: Callable[[Mixtures, float], PossibleLists]) -> Mechanism:
-    """A mechanism measured by the frontier."""
+    """Return a mechanism measured by the frontier."""
     return lambda readers, sharpness, epsilon: PossibleLists.either(
         [mode(Mixtures(readers.study, book, sharpness), epsilon) for book in readers.books]
     )
@@ -136,19 +138,17 @@ MECHANISMS: Mapping[str, Mechanism] = {
 
 @dataclass(frozen=True)
 class ReportStudy(Study[str, Table]):
-    """Both pools; each run is the table of one."""
+    """Both pools; each run returns the table of one."""
 
     data: Path
     smoke: bool = False
 
     @property
     def jobs(self) -> Sequence[str]:
-        """The pools, by their number of articles; the smaller one alone in a smoke run."""
         return tuple(POOLS)[:1] if self.smoke else tuple(POOLS)
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of the codebooks."""
         return BOOK_SEEDS
 
     def run(self, job: str) -> Table:
@@ -161,16 +161,14 @@ class ReportStudy(Study[str, Table]):
         return compared(job, tuned, tested, SMOKE_EPSILONS if self.smoke else EPSILONS)
 
     def line(self, job: str, run: Table) -> str:
-        """The number of rows."""
         return f"{job} articles: {len(run.rows)} rows"
 
     def tables(self, runs: Mapping[str, Table]) -> list[Table]:
-        """The tables of all pools."""
         return list(runs.values())
 
 
 def pool_of(data: Path, folder: str) -> tuple[NewsTable, Impressions]:
-    """The catalogue and the training impressions of a folder. Raises DataMissing, MalformedRow."""
+    """Return the catalogue and the training impressions of a folder. Raises DataMissing, MalformedRow."""
     if folder == FOLDER:
         mind = load_mind(data / folder)
         return mind.news, mind.train
@@ -179,7 +177,7 @@ def pool_of(data: Path, folder: str) -> tuple[NewsTable, Impressions]:
 
 
 def compared(pool: str, tuned: Readers, tested: Readers, epsilons: Sequence[float]) -> Table:
-    """R@400 of every mechanism at every epsilon, and of lists without a report."""
+    """Return R@400 of every mechanism at every epsilon, and of lists without a report."""
     baseline = _found(tested, tested.study.popular(DEPTH))
     rows: list[tuple[Cell, ...]] = []
 
@@ -216,7 +214,7 @@ def _readers(titles: Vectors, split: WarmSplit) -> Readers:
 
 
 def _found(readers: Readers, lists: PossibleLists, places: int = DEPTH) -> Floats:
-    """R@places of each reader, [u, 1]."""
+    """Return R@places of each reader, [u, 1]."""
     split = readers.study.split
     return recall(lists, split.measured.targets, split.news, (places,))
 

@@ -56,7 +56,7 @@ def train_tower(titles: Vectors, readers: Sequence[Rows], *, kept: Sequence[int]
 
 
 def reader_vectors(news: Vectors, histories: Sequence[Rows]) -> Vectors:
-    """The mean of each reader's clicks, scaled to length 1: [readers, D]."""
+    """Return the mean of each reader's clicks, scaled to length 1: [readers, D]."""
     means = np.stack([news[history].mean(axis=0) for history in histories])
     return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True), dtype=np.float32)
 

@@ -36,7 +36,7 @@ RATE = 3e-5
 
 @dataclass(frozen=True)
 class RecallSizes:
-    """Central steps of 64 samples; rounds with this many readers."""
+    """Central steps of 64 samples, and rounds with this many readers."""
 
     steps: int = 150
     rounds: int = 60
@@ -44,9 +44,10 @@ class RecallSizes:
 
 
 def history_samples(readers: Sequence[Rows], news: int) -> TrainingSamples:
-    """Samples from each reader's last clicks, each after the clicks before it.
+    """Return samples from each reader's last clicks, each after the clicks before it.
 
-    Negatives are drawn by popularity and never read by the reader. Raises ValueError if no reader has enough clicks.
+    Negatives are drawn by popularity and were never read by the reader. Raises ValueError if no reader has enough
+    clicks.
     """
     kept = [clicks for clicks in readers if left_out(len(clicks))]
     if not kept:
@@ -73,7 +74,7 @@ class AllSamples:
     library: Library
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """`limit` samples drawn from all readers together."""
+        """Return `limit` samples drawn from all readers together."""
         rows = rng.choice(len(self.samples), size=limit, replace=False)
         return self.library.samples(self.samples.clicks[rows], self.samples.candidates(rows, negatives, rng))
 

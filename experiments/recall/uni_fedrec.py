@@ -68,7 +68,7 @@ class FirstModel:
 
 
 def contexts(model: BasisRecall, clicks: Vectors) -> Vectors:
-    """g [H, D] of one history [H, D]."""
+    """Return g [H, D] of one history [H, D]."""
     with torch.no_grad():
         rows = torch.from_numpy(np.ascontiguousarray(clicks))[None]
         return np.asarray(model.contexts(rows, torch.ones(rows.shape[:2]))[0].numpy())
@@ -109,7 +109,7 @@ class Decomposed:
     def served(
         self, study: EmbeddedSplit, kind: str, *, clip: float, noise_scale: float, draw: int = 1
     ) -> PossibleLists:
-        """Lists for reports of this kind; with noise scale 0, scores are only clipped."""
+        """Return lists for reports of this kind; with noise scale 0, scores are only clipped."""
         bound = BOUNDS[kind](clip)
         sent = bound(self.scores)
         if noise_scale:
@@ -118,23 +118,23 @@ class Decomposed:
         return lists(study, Channels(aggregate(sent, self.values), self.counts), SHARPNESS)
 
     def naive(self, study: EmbeddedSplit, *, clip: float, noise_scale: float, draw: int = 1) -> PossibleLists:
-        """Lists of the paper's decoder, which uses noisy scores unchanged."""
+        """Return lists of the paper's decoder, which uses noisy scores unchanged."""
         sent = clipped(clip)(self.scores) + laplace(SeededNoise(draw), noise_scale, self.scores.shape)
         return lists(study, Channels(aggregate(sent, self.values), self.counts), SHARPNESS)
 
     def whole(self, study: EmbeddedSplit) -> PossibleLists:
-        """Lists for the channels' own vectors, without the basis."""
+        """Return lists for the channels' own vectors, without the basis."""
         return lists(study, Channels(self.channels, self.counts), SHARPNESS)
 
 
 def scale_of(kind: str, epsilon: float, clip: float) -> float:
-    """The lambda at which a report of C_max channels costs epsilon, if counted honestly."""
+    """Return the lambda at which a report of C_max channels costs epsilon, counting all channels."""
     sensitivity = 2 * clip * (BASIS_SIZE if kind == "basis_laplace" else 1)
     return sensitivity * CHANNELS_LIMIT / epsilon
 
 
 def unified_scores(found: FirstModel, clicks: Vectors, candidates: Vectors) -> NDArray[np.float64]:
-    """z(d) of candidates [R, D] for one history [H, D], as in training: clipped, without noise."""
+    """Return z(d) of candidates [R, D] for one history [H, D], as in training: clipped, without noise."""
     if not len(clicks):
         return np.zeros(len(candidates))
     states = contexts(found.model, clicks)

@@ -125,7 +125,6 @@ class OneProcess:
     device: SimulatedDevice
 
     def partial_sums(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[PartialSum]:
-        """Return the sum of each block."""
         return (block_sum(self.device, params, block, round_number) for block in blocks_of(readers))
 
 
@@ -163,7 +162,6 @@ class ManyProcesses:
         self._calls = 0
 
     def partial_sums(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[PartialSum]:
-        """Return the sum of each block. Raises what a device raises."""
         shared = self._memory_for(params)
         shared.set_weights(params)
         self._calls += 1
@@ -251,13 +249,13 @@ def gradient_graph(model: nn.Module, inputs: tuple[GraphInput, ...]) -> bytes:
 
 @dataclass(frozen=True)
 class SharedGradients:
-    """An engine that leaves private parameters unchanged: a reader's own value is not trained for everyone."""
+    """An engine that leaves private parameters unchanged: a reader's own values are not trained for everyone."""
 
     engine: GradientFn
     private: tuple[str, ...]
 
     def __call__(self, params: Params, batch: Batch) -> Gradients:
-        """Gradients of the batch's mean loss, zero for private parameters."""
+        """Return gradients of the batch's mean loss, zero for private parameters."""
         found = self.engine(params, batch)
         own = {GRADIENT_PREFIX + name for name in self.private}
         return Gradients(

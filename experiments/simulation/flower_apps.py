@@ -4,9 +4,9 @@ The server half is `simulate` with clients that Flower's grid reaches; the clien
 a node holds the parameters and names the reader and the round; the answer holds the update. Flower decides where each
 reader runs; the computation is ours, so the weights equal those of `OneProcess` to the bit.
 
-Formal guarantees: none. What a device's `protect` adds before an update leaves a client is drawn from the run's seed,
-as in every simulation, so whoever knows the seed can remove it: it shows what noise costs, and hides nothing from the
-server. The ledger, signed releases and secure sums of an Ownfeed device are not part of this.
+Formal guarantees: none. A client's noise (`protect`) is drawn from the run's seed, as in every simulation, so whoever
+knows the seed can remove it: it shows what noise costs, and hides nothing from the server. The ledger, signed releases
+and secure sums of an Ownfeed device are not part of this.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ class GeneratorNoise:
     rng: np.random.Generator
 
     def uniform_bits(self, n: int) -> bytes:
-        """Return n random bytes."""
         return self.rng.bytes(n)
 
 
@@ -41,7 +40,6 @@ class ElementwiseLaplace:
     protection: LocalLaplace
 
     def __call__(self, update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
-        """Return the clipped and noisy update; a Protect."""
         clipped = clip_elementwise(SharedUpdate(update.tensors, LABORATORY), self.protection.clip)
         source = GeneratorNoise(rng)
         return {
@@ -55,8 +53,7 @@ class CentralGaussian:
     """An L2 clip on each device, and each device's share of the sum's noise.
 
     The sum over a full cohort carries N(0, (noise_multiplier clip)^2) in each coordinate, as if a trusted server had
-    added
-    it: what a secure sum with noise inside it opens.
+    added it: what a secure sum with noise inside it opens.
     """
 
     clip: float
@@ -69,7 +66,6 @@ class CentralGaussian:
                 raise ValueError(f"{name}: must be above 0, got {getattr(self, name)}")
 
     def __call__(self, update: Update, rng: np.random.Generator) -> Mapping[str, NDArray[np.float32]]:
-        """Return the clipped and noisy update; a Protect."""
         length = math.sqrt(sum(float(np.square(each, dtype=np.float64).sum()) for each in update.tensors.values()))
         factor = min(1.0, self.clip / length) if length else 1.0
         spread = self.noise_multiplier * self.clip / math.sqrt(self.cohort)
@@ -81,7 +77,7 @@ class CentralGaussian:
 
 @cache  # a search of several seconds, which a study's tables repeat
 def noise_multiplier(*, epsilon: float, delta: float, cohort: int, readers: int, rounds: int) -> float:
-    """The noise over the clip that gives (epsilon, delta) after all rounds, by RDP of the subsampled Gaussian.
+    """Return the noise over the clip that gives (epsilon, delta) after all rounds, by RDP of the subsampled Gaussian.
 
     Neighbouring data sets differ by one reader, present or not. Every reader is assumed to join a round with
     probability cohort / readers, independently (Poisson sampling), while the simulation draws cohorts of one size.

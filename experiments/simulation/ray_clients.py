@@ -43,7 +43,6 @@ class RayClients:
         self._workers: list[Any] = [worker.remote(make_device) for _ in range(self._count)]
 
     def partial_sums(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[PartialSum]:
-        """Return the sum of each block. Raises what a device raises."""
         held = ray.put(dict(params))
         found: Iterator[PartialSum] = ActorPool(self._workers).map(
             lambda worker, block: worker.block_sum.remote(held, block, round_number), blocks_of(readers)
@@ -73,7 +72,6 @@ class _Worker:
         self._device = make_device()
 
     def block_sum(self, params: Params, block: Sequence[int], round_number: int) -> PartialSum:
-        """Return the sum of one block's updates."""
         return block_sum(self._device, params, block, round_number)
 
     def node(self) -> str:

@@ -24,7 +24,7 @@ class Library:
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32], features: FeatureFunction | None = None) -> Library:
-        """From vectors [n, D] without the padding row.
+        """Return the library of vectors [n, D] without the padding row.
 
         Raises ValueError for vectors that are not finite.
         """
@@ -34,11 +34,10 @@ class Library:
 
     @property
     def padding(self) -> int:
-        """The row for padding."""
         return len(self.vectors) - 1
 
     def samples(self, clicks: NDArray[np.int64], candidates: NDArray[np.int64]) -> Samples:
-        """Rows to vectors: clicks [b, H], candidates [b, 1 + K]."""
+        """Return samples with vectors in place of rows: clicks [b, H], candidates [b, 1 + K]."""
         mask = (clicks != self.padding).astype(np.float32)
         features = self.features(clicks, candidates) if self.features else None
         return Samples(self.vectors[clicks], mask, self.vectors[candidates], features)
@@ -53,7 +52,7 @@ class SimulatedReader:
     library: Library
 
     def draw(self, *, negatives: int, limit: int, rng: np.random.Generator, features: tuple[str, ...] = ()) -> Samples:
-        """At most `limit` of the reader's samples in random order, with freshly drawn negatives.
+        """Return at most `limit` of the reader's samples in random order, with new negatives.
 
         Features are the library's. Raises ValueError if features are requested and the library has none, or the
         reverse.

@@ -51,7 +51,6 @@ class SharedTensors:
 
     @property
     def slots(self) -> int:
-        """The number of sums."""
         return self.layout.slots
 
     def sums(self, slot: int) -> dict[str, NDArray[np.float64]]:
@@ -68,7 +67,7 @@ class SharedTensors:
             view[...] = values[name]
 
     def unlink(self) -> None:
-        """Remove the memory; it is freed when the last process lets go of it."""
+        """Remove the memory; it is freed when the last process closes it."""
         self._sums, self._weights = [], {}
         self._memory.unlink()
 

@@ -1,4 +1,4 @@
-"""What a round of FedRec(BERT) and of Efficient-FedRec costs a reader and the server, by the size of BERT."""
+"""Computes what a round of FedRec(BERT) and of Efficient-FedRec costs a reader and the server, by the size of BERT."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from experiments.papers.efficient_fedrec.training import SplitModels, device_gra
 from models.shapes import NEGATIVES, PAPER_DIM
 
 VOCABULARY, HEAD_WIDTH, GROWTH = 30_522, 64, 4
-"""BERT's: word pieces, numbers of an attention head, and times that its inner layer is wider."""
+"""Properties of BERT: word pieces, width of an attention head, and how many times wider its inner layer is."""
 TITLES, PIECES = 32, 16
-"""Timed at once; word pieces of a title, as long as MIND's are on average."""
+"""Number of titles timed at once, and word pieces of a title, MIND's average."""
 READERS = 20
 
 
 @dataclass(frozen=True)
 class PaperCosts:
-    """A row of table 3. Numbers are millions a reader and round, times are seconds a round."""
+    """A row of table 3: millions of numbers per reader and round, and seconds per round."""
 
     layers: int
     width: int
@@ -56,7 +56,8 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def news_model(size: str) -> tuple[int, float]:
-    """Return the parameters of a news model with BERT of this size, and its CPU seconds a title, there and back.
+    """Return the parameters of a news model with BERT of this size, and its CPU seconds per title, forward and
+    backward.
 
     Its weights are random, which changes neither.
     """
@@ -78,7 +79,7 @@ def news_model(size: str) -> tuple[int, float]:
 
 
 def user_model(models: SplitModels, samples: TrainingSamples) -> float:
-    """Return the CPU seconds of a reader's gradients, given news vectors: the mean of some readers."""
+    """Return the CPU seconds of a reader's gradients, given news vectors, averaged over some readers."""
     rng = np.random.default_rng(0)
     readers = rng.choice(samples.readers, READERS, replace=False)
     batches = [samples.of_reader(int(reader)) for reader in readers]

@@ -1,10 +1,10 @@
 """`ownfeed evaluate efficient-fedrec`: Efficient-FedRec's tables 2 and 3 and figures 4 and 5, on MIND's whole lists.
 
-The news model is all-MiniLM-L6-v2, of which only the head trains. Readers' samples of 9 to 13 November train, the lists
-of the 14th are ranked.
+The news model is all-MiniLM-L6-v2, of which only the head is trained. It is trained on readers' samples of 9 to 13
+November; the lists of the 14th are ranked.
 
-A reader's own set of news is what its local behaviours hold: the last 50 clicks and every candidate shown. The union is
-what a group asks for together (section 3.4), so it hides who asked for what and sets the bytes of a round.
+A reader's own set of articles is the last 50 clicks and every candidate shown. A group's union is what its readers
+request together (section 3.4), so it hides who requested what and determines the bytes of a round.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ FOLDER = "mind-train"
 DAY_SEC = 86_400
 UNION_GROUPS, UNIONS = (1, 10, 20, 30, 40, 50), 200
 PUBLISHED_UNIONS = {1: 114, 40: 1_115}
-"""Section 4.5; the figure's other values aren't in the paper's text."""
+"""Union sizes by group size in section 4.5; the figure's other values aren't in the paper's text."""
 BYTES = 4
-"""Of a number, as float32."""
+"""Bytes of a number, as float32."""
 GROUP = 50
 RATE = 5e-5
-"""Adam's, section 4.1."""
+"""Adam's learning rate, section 4.1."""
 EFFICIENT, CENTRAL, FROZEN = "Efficient-FedRec", "PLM-NR", "user model only"
 METHODS = {
     CENTRAL: ("PLM-NR, central", 67.79),
@@ -56,7 +56,7 @@ NewsSet = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class StudyTraining:
-    """One training. users: how many readers may take part, None for all."""
+    """One training. users: maximum number of readers who may take part, None for all."""
 
     seed: int
     method: str = EFFICIENT
@@ -66,7 +66,9 @@ class StudyTraining:
 
 @dataclass(frozen=True)
 class EfficientSizes:
-    """rounds: of every training. measured: how often on the way. users: most readers, None for all."""
+    """rounds: of every training. measured: number of measurements during a training. users: most readers, None
+    for all.
+    """
 
     rounds: int = 60
     seeds: int = 2
@@ -91,7 +93,6 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
 
     @property
     def jobs(self) -> Sequence[Job]:
-        """The trainings, seed by seed, and the sizes."""
         whole = StudyTraining(0)
         points = [
             *(replace(whole, method=method) for method in METHODS),
@@ -102,16 +103,14 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of groups and negatives."""
         return tuple(range(self.sizes.seeds))
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Rounds and measurements of every training, and its rate."""
+        """Return rounds and measurements of every training, and its rate."""
         return {"rounds": self.sizes.rounds, "measured": self.sizes.measured, "rate": RATE}
 
     def prepare(self) -> None:
-        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     @cached_property
@@ -123,13 +122,13 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
         return load_behaviors(self.data / FOLDER / "behaviors.tsv", self._news)
 
     def _days(self, first: int, after: int) -> Impressions:
-        """The impressions of some days, counted back from the last."""
+        """Return the impressions of some days, counted back from the last."""
         back = self._shown.times_sec.max() // DAY_SEC - self._shown.times_sec // DAY_SEC
         return rows_of(self._shown, np.flatnonzero((back >= first) & (back < after)))
 
     @cached_property
     def samples(self) -> TrainingSamples:
-        """The readers' samples before the last day."""
+        """Return the readers' samples before the last day."""
         return training_samples(self._days(1, 99), len(self._news))
 
     @cached_property
@@ -143,7 +142,7 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
 
     @cached_property
     def readers(self) -> list[NewsSet]:
-        """The news of each reader's behaviours."""
+        """Return the articles of each reader's behaviours."""
         shown = self._shown
         found: dict[str, list[NewsSet]] = {}
         for row, user in enumerate(shown.users):
@@ -151,12 +150,12 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
         return [np.unique(np.concatenate(each)) for each in found.values()]
 
     def unions(self, group: int) -> list[int]:
-        """The sizes of random groups' unions."""
+        """Return the sizes of the unions of random groups."""
         rng = np.random.default_rng((0, group))
         return [union(self.readers, rng.choice(len(self.readers), group, replace=False)) for _ in range(UNIONS)]
 
     def run(self, job: Job) -> AucByRound | Costs:
-        """Train, and rank the last day's lists on the way; or measure a size."""
+        """Train, ranking the last day's lists at intervals; or measure the costs of one size."""
         if isinstance(job, str):
             numbers, seconds = news_model(job)
             return {
@@ -185,18 +184,15 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
         return each_impression(self._judged, model_scores(self._judged, models.user, weights, library))
 
     def line(self, job: Job, run: AucByRound | Costs) -> str:
-        """AUC and loss before and after, or costs."""
         return f"{job}: {run if isinstance(run, dict) else [run.figures[0], run.figures[-1]]}"
 
     def rows(self, job: Job, run: AucByRound | Costs) -> list[dict[str, Any]]:
-        """One row."""
         if isinstance(run, dict):
             return [{"size": job, "costs": run}]
         assert isinstance(job, StudyTraining)
         return [{"job": asdict(job), **asdict(run)}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, AucByRound | Costs]:
-        """The runs of stored rows."""
         return {
             row["size"] if "size" in row else StudyTraining(**row["job"]): row["costs"]
             if "size" in row
@@ -205,7 +201,6 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
         }
 
     def tables(self, runs: Mapping[Job, AucByRound | Costs]) -> list[Table]:
-        """Tables 2 and 3 and figures 4 and 5."""
         unions = {group: self.unions(group) for group in UNION_GROUPS}
         user, whole = sum(each.numel() for each in nrms_400().parameters()), StudyTraining(0)
 
@@ -279,12 +274,15 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
 
 
 def union(readers: Sequence[NewsSet], group: NDArray[np.int64]) -> int:
-    """Return how many news the readers of a group have together."""
+    """Return how many distinct articles the readers of a group have together."""
     return len(np.unique(np.concatenate([readers[each] for each in group])))
 
 
 def cost_table(costs: Mapping[str, Costs], own: float, together: float, user: int) -> Table:
-    """Return table 3: own and together are the news of a reader and of a group, user the user model's parameters."""
+    """Return table 3.
+
+    own and together: number of articles of a reader and of a group. user: parameters of the user model.
+    """
     rows: list[tuple[Cell, ...]] = []
     for size, found in costs.items():
         paper = SIZES[size]

@@ -1,7 +1,8 @@
-"""Trains NRMS and the head of the news model on frozen states of BERT: Efficient-FedRec's rounds, and central steps.
+"""Trains NRMS and the news model's head on frozen states of BERT, in Efficient-FedRec's rounds and centrally.
 
-A round's gradients are those of the mean loss over all samples of its readers, which is eq. 4's mean of the readers'
-gradients by their samples. Devices compute those of the user model and of news vectors, the server the head's (eq. 6).
+A round's gradient is that of the mean loss over all samples of its readers, which equals eq. 4's sample-weighted mean
+of the readers' gradients. Devices compute the gradients of the user model and of news vectors, the server the head's
+(eq. 6).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
 Gradients = dict[str, NDArray[np.float64]]
 FITTED = 1_000
-"""States that the head is fitted to."""
+"""Number of states that the head is fitted to."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class SplitModels:
 
     @classmethod
     def start(cls, states: Vectors) -> SplitModels:
-        """The models that rank like the mean cosine. states: [n, S]."""
+        """Return the models in the state in which they rank like the mean cosine. states: [n, S]."""
         head = PooledHead.sized(states.shape[1], PAPER_DIM)
         weight, _ = fitted_head(states[:: max(1, len(states) // FITTED)][:FITTED], PAPER_DIM)
         with torch.no_grad():
@@ -51,17 +52,16 @@ class SplitModels:
 
     @property
     def parts(self) -> dict[str, nn.Module]:
-        """Both modules, by the prefix of their parameters."""
         return {"user.": self.user, "news.": self.head}
 
     def vectors(self, rows: Rows | slice) -> Vectors:
-        """News vectors [b, D]."""
+        """Return news vectors [b, D]."""
         with torch.no_grad():
             found: Vectors = self.head(torch.from_numpy(self.states[rows])).numpy()
         return found
 
     def weights(self) -> dict[str, Vectors]:
-        """Copies of both modules' parameters."""
+        """Return copies of both modules' parameters."""
         named = (
             (prefix + name, value) for prefix, part in self.parts.items() for name, value in part.named_parameters()
         )
@@ -75,7 +75,7 @@ class SplitModels:
 
 
 def device_gradients(models: SplitModels, clicks: Rows, candidates: Rows) -> tuple[Gradients, Rows, Vectors]:
-    """Return the user model's gradients, the rows of the news involved, and the gradients of their vectors.
+    """Return the user model's gradients, the rows of the articles involved, and the gradients of their vectors.
 
     They are those of the mean loss over samples clicks [b, 50], candidates [b, 1 + K], rows of the states.
     """
@@ -111,8 +111,8 @@ def train(
 ) -> None:
     """Train the models, in place, with Adam.
 
-    readers: those who may be drawn, by the plan's numbers. central: steps of as many samples, drawn from all readers.
-    news: whether the head trains, too.
+    readers: those who may be drawn, by the plan's numbers. central: whether to take central steps instead, with as many
+    samples drawn from all readers. news: whether the head is trained too.
     """
     optimizer, mine = StatefulOptimizer(Adam(rate)), np.concatenate([samples.of_reader(int(each)) for each in readers])
     for number in range(plan.rounds):

@@ -1,6 +1,6 @@
 """`ownfeed evaluate fednewsrec`: figures 4 to 7 of FedNewsRec, for its user model on frozen news vectors.
 
-Trained as the paper does, but for the sizes: each device clips its gradient by delta and adds Laplace noise of scale
+Training follows the paper except for the sizes: each device clips its gradient by delta and adds Laplace noise of scale
 lambda (eqs. 4 and 5), and the server takes SGD steps of .5 along the mean (eq. 7), in which each device is weighted by
 its samples n_u (eq. 6), as in the preset `fednewsrec`. The figures share one training with all users and both parts at
 the paper's values.
@@ -50,19 +50,21 @@ Vectors = NDArray[np.float32]
 
 
 class PartialUser(FedNewsRecUser):
-    """FedNewsRec's user model with one of its two vectors left out. parts: 1 for each that stays, long term first."""
+    """FedNewsRec's user model with one of its two vectors left out. parts: 1 for each vector that is used, long-term
+    first.
+    """
 
     parts: tuple[float, float] = BOTH
 
     def fuse(self, long: Tensor, short: Tensor, present: Tensor) -> Tensor:
-        """Fuse what stays: a missing vector has weight 0."""
+        """Combine the vectors that are used: a missing one has weight 0."""
         clicked = present.amax(dim=-1, keepdim=True)
         return super().fuse(long, short, torch.cat([part * clicked for part in self.parts], dim=-1))
 
 
 @dataclass(frozen=True)
 class FigurePoint:
-    """One training. share: r, of all readers; users: how many readers may take part, None for all."""
+    """One training. share: r, the share of all readers in a round. users: maximum number of readers, None for all."""
 
     seed: int
     users: int | None = None
@@ -74,7 +76,9 @@ class FigurePoint:
 
 @dataclass(frozen=True)
 class FedNewsRecSizes:
-    """rounds: of every training. measured: how often on the way. users: most readers, None for all."""
+    """rounds: of every training. measured: number of measurements during a training. users: most readers, None
+    for all.
+    """
 
     rounds: int = 40
     seeds: int = 2
@@ -90,7 +94,7 @@ SMOKE = FedNewsRecSizes(2, 1, 1, (50,), (0.05,), (0.001,), (0.005,))
 
 @dataclass(frozen=True)
 class AucByRound:
-    """Measured after these rounds: AUC, nDCG@10 and what may follow; aucs: of every impression at the end."""
+    """Results after each of these rounds: AUC, nDCG@10 and possibly others. aucs: of every impression at the end."""
 
     rounds: tuple[int, ...]
     figures: tuple[tuple[float, ...], ...]
@@ -106,17 +110,15 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of weights, cohorts, samples and noise."""
         return tuple(range(self.sizes.seeds))
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Rounds and measurements of every training, and how devices count."""
+        """Return rounds and measurements of every training, and how devices are weighted."""
         return {"rounds": self.sizes.rounds, "measured": self.sizes.measured, "weights": "n_u"}
 
     @property
     def jobs(self) -> Sequence[FigurePoint]:
-        """The trainings, seed by seed."""
         return [replace(each, seed=seed) for seed in self.seeds for each in dict.fromkeys(self._points)]
 
     @property
@@ -131,7 +133,6 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
         ]
 
     def prepare(self) -> None:
-        """Read the data."""
         self.samples  # noqa: B018 - what it raises, it raises now
 
     @cached_property
@@ -140,16 +141,14 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
 
     @cached_property
     def samples(self) -> TrainingSamples:
-        """The readers' samples."""
         return training_samples(self._mind.train, len(self._mind.news))
 
     @cached_property
     def library(self) -> Library:
-        """News vectors [n + 1, 64]."""
         return Library.of(product_vectors(title_vectors(self._mind.news.titles), HEADS * HEAD_DIM))
 
     def run(self, job: FigurePoint) -> AucByRound:
-        """Train, and measure on dev on the way."""
+        """Train, and measure on dev at intervals."""
         sizes, everyone = self.sizes, self.samples.readers
         model = user_model(job.parts, job.seed)
         users = min(job.users or everyone, everyone)
@@ -178,19 +177,16 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
         return rows_of(self._mind.dev, judgeable(self._mind.dev))
 
     def _measured(self, model: PartialUser, weights: Mapping[str, Vectors]) -> Floats:
-        """AUC and nDCG@10 [impressions, 2]."""
+        """Return AUC and nDCG@10, [impressions, 2]."""
         return each_impression(self._judged, model_scores(self._judged, model, weights, self.library))[:, :2]
 
     def line(self, job: FigurePoint, run: AucByRound) -> str:
-        """AUC before and after."""
         return f"{job}: AUC {run.figures[0][0]:.4f} -> {run.figures[-1][0]:.4f}"
 
     def rows(self, job: FigurePoint, run: AucByRound) -> list[dict[str, Any]]:
-        """One row."""
         return [{"job": asdict(job), **asdict(run)}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[FigurePoint, AucByRound]:
-        """The curves of stored rows."""
         return {
             FigurePoint(**{**row["job"], "parts": tuple(row["job"]["parts"])}): AucByRound(
                 tuple(row["rounds"]), tuple((a, b) for a, b in row["figures"]), tuple(row["aucs"])
@@ -199,7 +195,6 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
         }
 
     def tables(self, runs: Mapping[FigurePoint, AucByRound]) -> list[Table]:
-        """Figures 4 to 7."""
         sizes, whole, everyone = self.sizes, FigurePoint(0), self.samples.readers
 
         def row(*named: Cell, job: FigurePoint) -> tuple[Cell, ...]:
@@ -236,7 +231,7 @@ class FedNewsRecStudy(Study[FigurePoint, AucByRound]):
 
 
 def user_model(parts: tuple[float, float], seed: int) -> PartialUser:
-    """The user model from a random start."""
+    """Return the user model with random initial weights."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = fednewsrec(heads=HEADS, head_dim=HEAD_DIM, attention_dim=ATTENTION_DIM)
@@ -247,13 +242,13 @@ def user_model(parts: tuple[float, float], seed: int) -> PartialUser:
 
 @cache
 def graph_of(parts: tuple[float, float]) -> bytes:
-    """The gradient graph, which is the same for all weights."""
+    """Return the gradient graph, which is the same for all weights."""
     model = user_model(parts, 0)
     return gradient_graph(model, ranker_inputs(model.dim))
 
 
 def compared(runs: Sequence[AucByRound], against: Sequence[AucByRound]) -> tuple[Cell, ...]:
-    """AUC, nDCG@10, and the difference in AUC from other runs of the same seeds, paired by impression."""
+    """Return AUC, nDCG@10, and the AUC's difference from other runs of the same seeds, paired by impression."""
     means = np.mean([each.figures[-1] for each in runs], axis=0)
     gains = np.mean([each.aucs for each in runs], axis=0) - np.mean([each.aucs for each in against], axis=0)
     if not gains.any():

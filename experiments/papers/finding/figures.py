@@ -1,8 +1,8 @@
 """`ownfeed evaluate finding --figures`: figures 5 and 6 of FINDING.
 
-Figure 5 removes parts of lambda(t, i). As in the paper the rest is tuned again: of each form's values the one with the
-greatest validation AUC is compared on the test impressions. Figure 6 counts the readers who change their group at each
-clustering, in the trainings of the whole form.
+Figure 5 removes parts of lambda(t, i). As in the paper, the remaining parts are tuned again: for each form, the value
+with the greatest validation AUC is compared on the test impressions. Figure 6 counts the readers who change their group
+at each clustering, in the trainings of the complete form.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ FORMS: Mapping[str, Sequence[Values]] = {
 }
 """Values tried for each form; the paper's alpha, 1.0003, is meant for 12,000 rounds."""
 GROUPS, CLUSTERINGS = 8, 5
-"""K of the paper; clusterings in a training after the first."""
+"""K as in the paper, and number of clusterings in a training after the first."""
 SMOKE = FindingSizes(rounds=1, cohort=5)
 SMOKE_FORMS = {form: FORMS[form][:1] for form in (WHOLE, "constant 1")}
 
@@ -43,12 +43,10 @@ class FindingFigures(FindingStudy):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of the trainings."""
         return tuple(range(self.trainings))
 
     @property
     def jobs(self) -> Sequence[Job]:
-        """Every value of every form."""
         return [self._job(values, seed) for seed in self.seeds for form in self.forms.values() for values in form]
 
     def _job(self, values: Values, seed: int) -> Job:
@@ -56,7 +54,6 @@ class FindingFigures(FindingStudy):
         return Job.of(BASE, METHOD, seed, {**values, "groups": GROUPS, "every": every})
 
     def tables(self, runs: Mapping[Job, Result]) -> list[Table]:
-        """Figures 5 and 6."""
         tried = {
             form: [[runs[self._job(values, seed)] for seed in self.seeds] for values in values_of]
             for form, values_of in self.forms.items()
@@ -70,12 +67,13 @@ class FindingFigures(FindingStudy):
         return moves([run.moves for run in runs], round(every), readers)
 
     def table(self, base: str, results: Sequence[Result]) -> Table:
-        """Figure 5."""
         return self.tables({run.job: run for run in results})[0]
 
 
 def interpolation(chosen: Mapping[str, Sequence[Result]], validation: int, sizes: FindingSizes) -> Table:
-    """Figure 5. chosen: one run for each seed; validation: how many impressions stand before those of the test."""
+    """Return figure 5. chosen: one run for each seed; validation: number of validation impressions, which precede the
+    test's.
+    """
     whole = _aucs(chosen[WHOLE])[validation:]
     rows: list[tuple[Cell, ...]] = []
     for form, runs in chosen.items():
@@ -104,7 +102,7 @@ def interpolation(chosen: Mapping[str, Sequence[Result]], validation: int, sizes
 
 
 def moves(counted: Sequence[Sequence[int]], every: int, readers: int) -> Table:
-    """Figure 6. counted: for each seed, how many readers each clustering moved to another group."""
+    """Return figure 6. counted: for each seed, how many readers each clustering moved to another group."""
     shares = 100 * np.array(counted) / readers
     rows = [
         (every * at, f"{each.mean():.1f}", f"{np.ptp(each):.1f}" if len(each) > 1 else None)

@@ -4,14 +4,14 @@ Clients share one private key. The server does the linear steps of FINDING on ci
 SGD steps of Algorithm 1, and eq. 8. Clients do the rest: they decrypt their group's model, compute gradients and find
 their nearest centroid. Adam is impossible, because it takes square roots.
 
-What the server learns: sizes, who takes part, n_u, each client's group and the moves between groups. Not protected:
-one client and the server together can read everything, since every client has the key. A secure sum has no key that
-opens anything but a sum; for that reason and its lower cost, the secure sum is the default.
+What the server learns: sizes, who takes part, n_u, each client's group and the moves between groups. Not protected: one
+client and the server together can read everything, since every client has the key. A secure sum has no key that opens
+anything but a sum; for that reason and its lower cost, the secure sum is the default.
 
-`EncryptedFinding` is FINDING-HE as a method of the study. Encryption changes no number (`PlaintextKey`), so most rounds
-run unencrypted through the encoding, packing and steps of `EncryptedServer`. The first few also run through Paillier,
-and any difference stops the run. So do the votes of some readers in the first step of the first two clusterings. The
-time and bytes of these rounds are the reported cost.
+`EncryptedFinding` is FINDING-HE as a method of the study. Encryption doesn't change results (`PlaintextKey`), so most
+rounds run unencrypted through the encoding, packing and steps of `EncryptedServer`. The first few also run through
+Paillier, and any difference stops the run. The same is done for the votes of some readers in the first step of the
+first two clusterings. The time and bytes of these rounds are the reported cost.
 """
 
 import time
@@ -115,7 +115,9 @@ class EncryptedServer:
             )
 
     def take(self, shared: Blocks, groups: Sequence[Blocks]) -> None:
-        """Take the same models, re-encrypted by a client, because multiplications use up room in the slots."""
+        """Replace the models by the same ones, re-encrypted by a client, because multiplications use up room in the
+        slots.
+        """
         self.shared, self.groups = shared, list(groups)
 
     def _stepped(self, model: Blocks, updates: Sequence[EncryptedUpdate]) -> Blocks:
@@ -137,15 +139,14 @@ class KeyHolder:
     gradient_bound: float = 1.0
 
     def read(self, model: Blocks) -> dict[str, NDArray[np.float64]]:
-        """Decrypt a model."""
         return {layer: decrypt(each, self.key) for layer, each in model.items()}
 
     def hide(self, model: Mapping[str, NDArray[np.floating[Any]]]) -> Blocks:
-        """Encrypt a model: the first, or one whose slots are full (it is rounded to the encoding step)."""
+        """Encrypt a model: the first one, or one whose slots are full (it is rounded to the encoding step)."""
         return {layer: encrypt(each, self.key, self.packing, bound=self.weight_bound) for layer, each in model.items()}
 
     def gradient(self, group: int, samples: int, gradient: Mapping[str, NDArray[np.floating[Any]]]) -> EncryptedUpdate:
-        """n_u g under encryption."""
+        """Return n_u g, encrypted."""
         bound = self.gradient_bound
         hidden = {
             layer: encrypt(np.clip(each, -bound, bound), self.key, self.packing, bound=bound, weight=samples)
@@ -175,7 +176,6 @@ class KeyHolder:
 
 
 def rounded(share: float) -> Fraction:
-    """Round to a multiple of 2^-COEFFICIENT_BITS."""
     return Fraction(round(share * 2**COEFFICIENT_BITS), 2**COEFFICIENT_BITS)
 
 
@@ -190,10 +190,7 @@ T = TypeVar("T")
 
 @dataclass
 class Cost:
-    """The cost of rounds with real keys, in processor seconds of one thread.
-
-    The clients' cost is summed over a cohort.
-    """
+    """Cost of rounds with real keys, in processor seconds of one thread; clients' costs are summed over a cohort."""
 
     rounds: int = 0
     readers: int = 0
@@ -208,7 +205,7 @@ class Cost:
     vote_bytes: int = 0
 
     def __str__(self) -> str:
-        """A sentence for the table; empty if no round ran under real keys."""
+        """Return the cost as a sentence for the table; '' if no round used real keys."""
         if not self.rounds:
             return ""
         return self._of_rounds() + (self._of_votes() if self.votes else "")
@@ -391,7 +388,7 @@ class EncryptedFinding:
 def summed_votes(
     centroids: NDArray[np.floating[Any]], vectors: NDArray[np.floating[Any]], fraction_bits: int
 ) -> NDArray[np.float64]:
-    """The sum of all readers' votes [K, D]; each coordinate is rounded as in a vote."""
+    """Return the sum of all readers' votes [K, D]; each coordinate is rounded as in a vote."""
     whole = np.rint(np.asarray(vectors, np.float64) * 2**fraction_bits).astype(np.int64)
     total = np.zeros(centroids.shape, np.int64)
     np.add.at(total, nearest(centroids, vectors), whole)

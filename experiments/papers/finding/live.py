@@ -43,7 +43,7 @@ from models.shapes import NEWS_DIM
 
 RANKER_MODEL = STUDY_MODELS["feature ranker 256"]
 K = 4
-"""As in the release's `ranker.finding`."""
+"""Number of groups, as in the release's `ranker.finding`."""
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
@@ -89,7 +89,7 @@ class ServedModels:
     choice: GroupChoice | None
 
     def models_for(self, judging: Sequence[Vectors]) -> ModelChoice:
-        """Return every reader's model, as its device chooses it."""
+        """Return every reader's model, as the reader's device would choose it."""
         if self.groups is None or self.choice is None:
             return ModelChoice.one(self.shared, len(judging))
         which = np.array([self.choice.in_force(clicks) for clicks in judging], dtype=np.int64)
@@ -180,7 +180,7 @@ class LiveRounds:
     def _clustered(
         self, models: Models, groups: GroupModels, choice: GroupChoice, plan: Rounds, number: int
     ) -> tuple[Models, GroupModels]:
-        """Run the vote that follows every T rounds, as `Clustering` concludes it."""
+        """Run the clustering vote that follows every T rounds, as `Clustering` concludes it."""
         protection = secure_sum_of(self._clustering.protection)
         dimensions = self.population.news.shape[1]
 
@@ -217,7 +217,7 @@ class _Devices:
     task_of: Callable[[int], LocalTask]
 
     def update(self, params: Weights, reader: int, round_number: int) -> Update:
-        """One reader's update."""
+        """Return one reader's update."""
         rng = np.random.default_rng((self.seed, round_number, reader))
         return self.task_of(reader).run(params, self.population.source(reader), self.engine, rng)
 

@@ -33,7 +33,7 @@ Values = Mapping[str, float]
 class Setting:
     """The inputs of a method.
 
-    everybody: number of readers who train; vectors_at: their vectors; news: [n, D].
+    everybody: number of readers who train. vectors_at: computes their vectors. news: [n, D].
     """
 
     readers: GradientReaders
@@ -67,9 +67,9 @@ BASES = {
 
 
 def _finding(interp_every: int = 1) -> Callable[[Setting, BaseRanker, Values], Method]:
-    """FINDING with these values: groups, alpha and beta of lambda, every (T).
+    """Return FINDING with these values: groups, alpha and beta of lambda, every (T).
 
-    rate: if steps are by SGD instead of Adam.
+    rate: if given, steps are taken by SGD instead of Adam.
     """
 
     def build(at: Setting, base: BaseRanker, values: Values) -> Method:
@@ -108,7 +108,9 @@ def _finding_he(at: Setting, base: BaseRanker, values: Values) -> Method:
 
 
 def _personalisation(values: Values) -> Personalisation:
-    """alpha APART is g(t) = 1; with beta 0 then lambda = 1, and groups mix by equation 8 alone."""
+    """Return lambda's parameters. alpha APART means g(t) = 1; with beta 0 too, lambda = 1 and groups mix only by
+    equation 8.
+    """
     return Constant(values["constant"]) if "constant" in values else TimeAndLayer(values["alpha"], values["beta"])
 
 
@@ -152,16 +154,17 @@ def _pfedme(at: Setting, base: BaseRanker, values: Values) -> Method:
 
 
 def _scaffold_published(at: Setting, base: BaseRanker, values: Values) -> Method:
-    """SCAFFOLD as published. values: the readers' rate, and the server's beside it."""
+    """Return SCAFFOLD as published. values: the readers' rate, and the server's."""
     rate = values["rate"]
     server = Sgd(values["server"] * rate)
     return Scaffold(at.readers, at.weights, server, everybody=at.everybody, steps=LOCAL_STEPS, rate=rate, alike=True)
 
 
 def _pfedme_published(at: Setting, base: BaseRanker, values: Values) -> Method:
-    """pFedMe as published.
+    """Return pFedMe as published.
 
-    values: b of the server; step: the share of the way to theta that each of R steps of w_u goes (eta times rho).
+    values: b of the server; step: the share of the distance to theta by which each of R steps moves w_u (eta times
+    rho).
     """
     return PFedMe(
         at.readers,
@@ -185,7 +188,7 @@ LOCAL_STEPS = 3
 APART, NEVER = math.inf, 1e6
 REAL_ROUNDS = 2
 REAL_VOTERS = 10
-"""Number of voters of FINDING-HE with real keys, in the training of seed 0."""
+"""Number of voters with real keys in FINDING-HE, in the training of seed 0."""
 BUILDERS: dict[str, Callable[[Setting, BaseRanker, Values], Method]] = {
     "vanilla": _vanilla,
     "FedProx": _fedprox,

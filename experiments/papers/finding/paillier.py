@@ -68,11 +68,11 @@ class PublicKey:
         return gmpy2.powmod(cipher, factor, self.square)
 
     def nothing(self) -> mpz:
-        """A ciphertext of 0 without randomness, as the start of a sum."""
+        """Return a ciphertext of 0 without randomness, as the start of a sum."""
         return mpz(1)
 
     def blinded(self, message: int, blinding: mpz) -> mpz:
-        """(1 + n)^message times an n-th power mod n^2; that power must be random."""
+        """Return (1 + n)^message times an n-th power mod n^2; that power must be random."""
         return (1 + (message % self.n) * self.n) % self.square * blinding % self.square
 
     def _random(self) -> mpz:
@@ -140,7 +140,9 @@ class PrivateKey:
 
 
 def _prime(bits: int) -> mpz:
-    """A prime with its two highest bits set, so that the product of two has twice the bits; error below 2^-100."""
+    """Return a prime with its two highest bits set, so that the product of two has twice the bits; error below
+    2^-100.
+    """
     while True:
         found = mpz(secrets.randbits(bits) | 3 << (bits - 2) | 1)
         if gmpy2.is_prime(found, 50):
@@ -164,7 +166,7 @@ class Evaluator(Protocol):
         """Return a ciphertext of the message times factor, an integer of either sign."""
 
     def nothing(self) -> Any:
-        """A ciphertext of 0, as the start of a sum."""
+        """Return a ciphertext of 0, as the start of a sum."""
 
 
 class Decryptor(Encryptor, Protocol):
@@ -292,7 +294,7 @@ def decrypt(found: Encrypted, key: Decryptor) -> NDArray[np.float64]:
 
 
 def weighted_sum(terms: Sequence[tuple[Fraction | int, Encrypted]], key: Evaluator) -> Encrypted:
-    """sum_i factor_i x_i, without the private key: factors become integers over the least common denominator.
+    """Return sum_i factor_i x_i, without the private key: factors become integers over the least common denominator.
 
     Raises ValueError without terms or for vectors with different lengths or packings, and CapacityExceeded.
     """
@@ -327,23 +329,19 @@ class PlaintextKey:
         return self
 
     def encrypt(self, message: int) -> mpz:
-        """The message itself, in place of a ciphertext."""
+        """Return the message itself, in place of a ciphertext."""
         return mpz(message)
 
     def decrypt(self, cipher: mpz) -> int:
-        """The message itself."""
         return int(cipher)
 
     def add(self, first: mpz, second: mpz) -> mpz:
-        """The sum of both messages."""
         return first + second
 
     def times(self, cipher: mpz, factor: int) -> mpz:
-        """The message times factor."""
         return cipher * factor
 
     def nothing(self) -> mpz:
-        """0, as the start of a sum."""
         return mpz(0)
 
 
@@ -353,26 +351,23 @@ Pair = tuple[mpz, mpz]
 
 @dataclass(frozen=True)
 class CheckedPublicKey:
-    """The server's half: does every step on the ciphertext and on the message beside it."""
+    """The server's half: does every step on both the ciphertext and its message."""
 
     real: PublicKey
 
     def add(self, first: Pair, second: Pair) -> Pair:
-        """Add both the ciphertexts and the messages."""
         return self.real.add(first[0], second[0]), first[1] + second[1]
 
     def times(self, cipher: Pair, factor: int) -> Pair:
-        """Multiply both the ciphertext and the message by the factor."""
         return self.real.times(cipher[0], factor), cipher[1] * factor
 
     def nothing(self) -> Pair:
-        """A ciphertext of 0, and 0."""
         return self.real.nothing(), mpz(0)
 
 
 @dataclass(frozen=True)
 class CheckedPrivateKey:
-    """The clients' half: decrypts a ciphertext and compares it with the message beside it."""
+    """The clients' half: decrypts a ciphertext and compares the result with its stored message."""
 
     real: PrivateKey
 
@@ -381,11 +376,11 @@ class CheckedPrivateKey:
         return CheckedPublicKey(self.real.public)
 
     def encrypt(self, message: int) -> Any:
-        """A fresh ciphertext beside its message."""
+        """Return a new ciphertext with its message."""
         return self.real.encrypt(message), mpz(message)
 
     def decrypt(self, cipher: Any) -> int:
-        """Return the message. Raises NotTheSame if the ciphertext decrypts to another."""
+        """Return the message. Raises ResultDiffers if the ciphertext decrypts to another."""
         opened, kept = self.real.decrypt(cipher[0]), int(cipher[1])
         if opened != kept:
             raise ResultDiffers(f"a ciphertext decrypted to {opened}, but the same steps in plaintext give {kept}")

@@ -10,7 +10,7 @@ test set.
 
 `vectors_of` gives a reader's vector by a ranker of any architecture: its scores of the axes of the news space. For a
 ranker with one user vector these scores are that vector. For candidate attention they are nearly the mean click times
-the metric. A device can compute it with its ranker's graph alone.
+the metric. A device can compute the vector with its ranker's graph alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class TestImpressions:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """bool [m]: whether the impression's reader trained."""
+        """Return whether each impression's reader trained, bool [m]."""
         return self.readers >= 0
 
 
@@ -159,11 +159,9 @@ class Replayed:
 
     @property
     def readers(self) -> int:
-        """The number of readers who can train."""
         return self._samples.readers
 
     def source(self, reader: int) -> SimulatedReader:
-        """Return a training reader's samples."""
         return SimulatedReader(self._samples, reader, self._library)
 
     def clicks(self, reader: int) -> Vectors:
@@ -196,7 +194,7 @@ CHUNK = 64
 
 
 def vectors_of(model: nn.Module, library: Library, clicks: NDArray[np.int64]) -> VectorsAt:
-    """Vectors [n, D] of readers with these clicks [n, 50], by these weights; no clicks give zeros."""
+    """Return vectors [n, D] of readers with these clicks [n, 50], by these weights; no clicks give zeros."""
 
     def vectors_at(weights: Weights) -> NDArray[np.float32]:
         values = {name: torch.from_numpy(np.asarray(value, dtype=np.float32)) for name, value in weights.items()}

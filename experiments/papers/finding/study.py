@@ -57,15 +57,12 @@ class FindingStudy(Study[Job, Result]):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The sizes, and the part of the data."""
         return {**asdict(self.sizes), "part": self.part}
 
     def prepare(self) -> None:
-        """Check that the folder exists. Raises DataMissing."""
         required(self.data / FOLDER)
 
     def run(self, job: Job) -> Result:
-        """Train and evaluate one job."""
         return self.trainer.run(job, self.part)
 
     def line(self, job: Job, run: Result) -> str:
@@ -75,7 +72,6 @@ class FindingStudy(Study[Job, Result]):
         return f"{named}: AUC {run.auc():.4f}, {run.seconds:.0f} s" + (f"; {run.note}" if run.note else "")
 
     def tables(self, runs: Mapping[Job, Result]) -> list[Table]:
-        """Return a table for each base ranker."""
         return [self.table(base, [run for job, run in runs.items() if job.base == base]) for base in self.methods]
 
     @abstractmethod
@@ -83,13 +79,11 @@ class FindingStudy(Study[Job, Result]):
         """The table of one base ranker's results."""
 
     def rows(self, job: Job, run: Result) -> list[dict[str, Any]]:
-        """Return one row, with the metrics of every impression."""
         figures = {"metrics": run.metrics.tolist(), "known": run.known.tolist()}
         rest = {"seconds": run.seconds, "models": run.models, "note": run.note, "moves": run.moves}
         return [{**asdict(job), **figures, **rest}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, Result]:
-        """Return one result for each row."""
         found = [
             Result(
                 Job(row["base"], row["method"], row["seed"], tuple((name, value) for name, value in row["values"])),
@@ -114,7 +108,6 @@ class FindingComparison(FindingStudy):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of the trainings."""
         return tuple(range(self.trainings))
 
     @property

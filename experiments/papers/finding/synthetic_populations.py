@@ -1,8 +1,8 @@
 """Newsroom readers in two populations with known tastes, and how well groups separate them.
 
-"Of the hour" reads football, politics and markets, and prefers the newest articles. "At leisure" reads food, travel
-and books, and prefers the oldest. All open articles of their favourite topics as the fleet's readers do. One ranker
-for both has to ignore recency, which is the case FINDING is made for. The control is a population of one kind: there
+"Of the hour" reads football, politics and markets, and prefers the newest articles. "At leisure" reads food, travel and
+books, and prefers the oldest. All open articles of their favourite topics as the fleet's readers do. One ranker for
+both has to ignore recency, which is the case FINDING is made for. The control is a population of one kind, in which
 groups have nothing to learn and should cost nothing.
 """
 
@@ -56,7 +56,7 @@ class SeenArticles:
 class SyntheticReader:
     """One reader.
 
-    true_group: index in TRUE_GROUPS; clicks [H, D]; articles met during training and articles met later; unread: the
+    true_group: index in TRUE_GROUPS. clicks [H, D]. Articles seen during training, and articles seen later. unread: the
     features [R, F] of the latter on a device without clicks.
     """
 
@@ -69,7 +69,7 @@ class SyntheticReader:
 
 @dataclass(frozen=True)
 class SyntheticSamples:
-    """A `SampleSource` of what the reader opened, beside what it saw and skipped."""
+    """A `SampleSource` of what the reader opened, and what it saw and skipped."""
 
     reader: SyntheticReader
     news: Vectors
@@ -134,34 +134,30 @@ class SyntheticPopulation:
 
     @property
     def readers(self) -> int:
-        """The number of readers who can train."""
         return len(self.warm)
 
     def source(self, reader: int) -> SyntheticSamples:
-        """A training reader's samples."""
         return SyntheticSamples(self.warm[reader], self.news)
 
     def clicks(self, reader: int) -> Vectors:
-        """float32 [H, D]: the click vectors of a training reader."""
         return self.warm[reader].clicks
 
     @property
     def judges(self) -> Sequence[SyntheticReader]:
-        """All readers: the training readers, then the cold ones."""
+        """Return all readers: the training readers, then the cold ones."""
         return (*self.warm, *self.cold)
 
     @property
     def judging(self) -> Sequence[Vectors]:
-        """The click vectors [H, D] of each evaluated reader."""
         return [reader.clicks for reader in self.judges]
 
     @property
     def population(self) -> Rows:
-        """int64 [m]: the population of each evaluated reader."""
+        """Return the population of each evaluated reader, int64 [m]."""
         return np.array([reader.true_group for reader in self.judges], dtype=np.int64)
 
     def aucs(self, choice: ModelChoice) -> Floats:
-        """float64 [m]: each evaluated reader's AUC on articles seen later."""
+        """Return each evaluated reader's AUC on articles seen later, float64 [m]."""
         judges, found = self.judges, np.zeros(len(self.judges))
         order = np.argsort(choice.which, kind="stable")
         for used, places in groupby(order.tolist(), key=lambda place: int(choice.which[place])):
@@ -197,8 +193,9 @@ class PoolMoment:
     fresh: Floats
     examples: Sequence[NewsCard]
     topics: Rows
-    """fresh [n]: the feature `recency`, 1 for the newest articles; topics [n]: the place of each one's topic among the
-    `examples`, one card a topic, since tastes depend on the topic alone."""
+    """fresh [n]: the feature `recency`, 1 for the newest articles. topics [n]: index of each article's topic in
+    `examples`, which has one card per topic, since tastes depend on the topic alone.
+    """
 
     @classmethod
     def of(cls, pool: Pool, now: datetime) -> PoolMoment:
@@ -234,7 +231,7 @@ class PoolMoment:
         )
 
     def _features(self, clicked: Rows, met: Rows) -> Vectors:
-        """The features as a device computes them; without counts, popularity is 0."""
+        """Return the features as a device computes them; without counts, popularity is 0."""
         candidates = Candidates(tuple(self.pool.cards[row] for row in met), self.pool.vectors[met], "")
         clicks = [self.pool.cards[row] for row in clicked]
         return feature_columns(
@@ -249,9 +246,6 @@ MET = TRAINED_ON + JUDGED_ON
 
 
 def purity_of_groups(groups: Rows, population: Rows) -> float:
-    """The share of readers whose group consists mostly of their own population.
-
-    It is one half without information.
-    """
+    """Return the share of readers whose group consists mostly of their own population; one half without information."""
     own = sum(np.bincount(population[groups == group], minlength=len(TRUE_GROUPS)).max() for group in np.unique(groups))
     return float(own / len(population))

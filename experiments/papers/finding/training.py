@@ -52,8 +52,6 @@ class FindingSizes:
 
 @dataclass(frozen=True)
 class Job:
-    """One training. values: the hyper-parameters, by name."""
-
     base: str
     method: str
     seed: int
@@ -61,7 +59,6 @@ class Job:
 
     @classmethod
     def of(cls, base: str, method: str, seed: int, values: Values) -> Job:
-        """Return a job with these values."""
         return cls(base, method, seed, tuple(sorted(values.items())))
 
 
@@ -196,7 +193,7 @@ def _start(model: nn.Module) -> Mapping[str, NDArray[np.float32]]:
 def _metrics(
     judged: TestImpressions, rows: NDArray[np.bool_], choice: ModelChoice, model: nn.Module, library: Library
 ) -> Metrics:
-    """[rows, 4]: metrics of every impression by its reader's model."""
+    """Return metrics [rows, 4] of every impression, by its reader's model."""
     places = np.flatnonzero(rows)
     found = np.zeros((len(places), len(METRICS)))
     for used in np.unique(choice.which):

@@ -38,7 +38,6 @@ class Pass:
 
     @property
     def steps(self) -> int:
-        """The number of batches, s."""
         return len(self.positives)
 
 
@@ -59,11 +58,10 @@ class Films:
         return cls(seen, catalogue, np.sqrt(np.asarray(seen.sum(axis=0), dtype=np.float64).ravel() + 1))
 
     def own(self, user: int) -> NDArray[np.int64]:
-        """The user's own films."""
         return self.seen.indices[self.seen.indptr[user] : self.seen.indptr[user + 1]].astype(np.int64)
 
     def unseen(self, user: int) -> NDArray[np.int64]:
-        """Films of the catalogue that the user has not seen."""
+        """Return the catalogue's films that the user has not seen."""
         return np.setdiff1d(self.catalogue, self.own(user), assume_unique=True)
 
 
@@ -75,11 +73,9 @@ def passes(films: Films, negatives: int, batches: int) -> Draw:
     """Return the user's films in a new order, in at most `batches` batches of 20, and N unseen films for the pass.
 
     Negatives are drawn by their probabilities, with replacement, and weighted by 1 / (N probability). The sum over them
-    is an
-    unbiased estimate of the sum over all unseen films (eq. 5 with D the whole catalogue), with less variance than a
-    uniform
-    draw, because popular films make up most of the sum. Deviation from DSSM (eq. 6), which draws N for each positive,
-    uniformly: on a device all positives have the same user and can share one draw.
+    is an unbiased estimate of the sum over all unseen films (eq. 5 with D the whole catalogue), with less variance than
+    a uniform draw, because popular films make up most of the sum. Deviation from DSSM (eq. 6), which draws N for each
+    positive, uniformly: on a device all positives have the same user and can share one draw.
     """
     pools: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
 
@@ -100,7 +96,7 @@ def passes(films: Films, negatives: int, batches: int) -> Draw:
 FIRST = "layers.0.weight"
 LAYERS = 3
 CHUNK = 20
-"""Devices computed together: enough to fill a matrix product, few enough to have similar lengths."""
+"""Number of devices computed together: enough to fill a matrix product, few enough to have similar lengths."""
 
 TowerTensors = Mapping[str, Tensor]
 """A tower's parameters by name; for b devices with a leading axis of b."""
@@ -129,7 +125,9 @@ class ItemSpace:
 
 
 def upper_layers(tower: TowerTensors, before: Tensor) -> Tensor:
-    """The output y [..., k, 16] from the first layer's sum [..., k, 64]; parameters may have the same leading axes."""
+    """Return the output y [..., k, 16] from the first layer's sum [..., k, 64]; parameters may have the same leading
+    axes.
+    """
     y = before.tanh()
     for place in range(1, LAYERS):
         weight, bias = tower[f"layers.{place}.weight"], tower[f"layers.{place}.bias"]
@@ -163,7 +161,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class LocalSgd:
-    """Local SGD: rate, and gamma of the softmax."""
+    """Settings of local SGD: rate, and gamma of the softmax."""
 
     rate: float
     gamma: float
@@ -208,7 +206,7 @@ def descend(
 
 
 class _Chunk:
-    """A few devices, longest pass first."""
+    """A few devices, those with the longest passes first."""
 
     def __init__(
         self,
@@ -242,7 +240,7 @@ class _Chunk:
         self._batches = [self._batch(step, own) for step in range(drawn[0].steps)]
 
     def _batch(self, step: int, own: Sequence[NDArray[np.int64]]) -> tuple[Tensor, Tensor]:
-        """Indices in `films` of the batch's positives, and a mask of real ones: [a, 20] each."""
+        """Return indices in `films` of the batch's positives, and a mask of real ones: [a, 20] each."""
         named = np.stack([one.positives[step] for one in self._drawn if one.steps > step])
         places = [np.searchsorted(films, np.maximum(batch, films[0])) for films, batch in zip(own, named, strict=False)]
         return torch.from_numpy(self._negatives + np.stack(places)), torch.from_numpy(named >= 0)
@@ -279,12 +277,12 @@ class _Chunk:
         return loss.detach().numpy().astype(np.float64)
 
     def _looked(self, table: Tensor, flat: Tensor, active: int) -> Tensor:
-        """Rows of the negatives, then those at `flat`: [b, T, 64] -> [a, N + 20, 64]."""
+        """Return rows of the negatives, then those at `flat`: [b, T, 64] -> [a, N + 20, 64]."""
         own = table.flatten(0, 1).index_select(0, flat).view(active, -1, table.shape[-1])
         return torch.cat([table[:active, : self._negatives], own], dim=1)
 
     def norms(self, rate: float) -> NDArray[np.float64]:
-        """||w - w_u||_2 over all parameters of the item tower."""
+        """Return ||w - w_u||_2 over all parameters of the item tower."""
         spread = (self._slopes * (self._products @ self._slopes)).sum(dim=(1, 2)).clamp_min(0) * rate**2
         for name, value in self._own.items():
             spread = spread + (value - self._item[name]).square().flatten(1).sum(dim=1)

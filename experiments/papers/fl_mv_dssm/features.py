@@ -16,7 +16,7 @@ FACTORS = 30
 
 
 def demographics(data: MovieLens, trained: NDArray[np.int64]) -> NDArray[np.float32]:
-    """View-1: age over the greatest age, at most 1; 1 for "F"; occupation one-hot: [n, 2 + 21].
+    """Return View-1 [n, 2 + 21]: age over the greatest age, at most 1; 1 for "F"; occupation one-hot.
 
     The greatest age is that of the users in `trained`; otherwise a held-out user would affect everyone's features.
     """
@@ -27,7 +27,7 @@ def demographics(data: MovieLens, trained: NDArray[np.int64]) -> NDArray[np.floa
 
 
 def trigrams(title: str) -> frozenset[str]:
-    """Letter 3-grams of each word of the lower-case title, with # at both ends and the year as a word (DSSM).
+    """Return letter 3-grams of each word of the lower-case title, with # at both ends and the year as a word (DSSM).
 
     The paper does not describe its method and has 4,720; this way MovieLens-100K has 3,916.
     """
@@ -43,16 +43,15 @@ class Vocabulary:
 
     @classmethod
     def of(cls, titles: tuple[str, ...]) -> Vocabulary:
-        """All trigrams of the titles."""
         return cls(tuple(sorted(frozenset[str]().union(*map(trigrams, titles)))))
 
     @property
     def features(self) -> int:
-        """Columns of a film: trigrams, then 19 genres."""
+        """The number of columns of a film: trigrams, then 19 genres."""
         return len(self.grams) + GENRES
 
     def films(self, data: MovieLens) -> csr_array:
-        """Films as bits: [m, features]. Trigrams outside the vocabulary are left out."""
+        """Return films as bits, [m, features]. Trigrams outside the vocabulary are left out."""
         column = {gram: place for place, gram in enumerate(self.grams)}
         rows = [sorted(column[gram] for gram in trigrams(title) if gram in column) for title in data.titles]
         owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
@@ -84,7 +83,7 @@ class ItemFactors:
 
     @classmethod
     def of(cls, seen: csr_array, rank: int = FACTORS) -> ItemFactors:
-        """The truncated SVD of training interactions [n, m].
+        """Return the truncated SVD of training interactions [n, m].
 
         Signs are fixed: the largest entry of a column is > 0.
         """
@@ -101,12 +100,12 @@ class ItemFactors:
         )
 
     def fold_in(self, seen: csr_array) -> NDArray[np.float32]:
-        """View-2 of users from their own ratings [k, m]: [k, 30]; zeros for a user without any."""
+        """Return View-2 of users from their own ratings [k, m]: [k, 30]; zeros for a user without any."""
         folded: NDArray[np.float32] = np.asarray(seen @ self.V / self.scale, dtype=np.float32)
         return folded
 
     def left_vectors(self, seen: csr_array) -> NDArray[np.float32]:
-        """View-2 without the strengths, U = r V / S, as some libraries return users: [k, 30].
+        """Return View-2 without the strengths, U = r V / S, as some libraries return users: [k, 30].
 
         A training user's row has a length of about sqrt(30 / n), .18 here. For comparison only: the paper may have
         meant these.

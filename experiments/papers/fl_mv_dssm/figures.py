@@ -19,7 +19,7 @@ from experiments.records import Cell, Table
 from experiments.study import Study
 
 PARTS = 5
-"""Measurements of a training, after the one that follows its first round."""
+"""Number of measurements of a training, after the one that follows its first round."""
 METRICS = ("precision", "recall")
 
 Job = tuple[str, int]
@@ -29,7 +29,7 @@ Curve = dict[int, list[float]]
 
 @dataclass(frozen=True)
 class MovieLensFigure(Study[Job, Curve]):
-    """Federated systems, measured on the way."""
+    """Trains federated systems, and measures them at intervals."""
 
     data: Path
     builds: int = 2
@@ -38,7 +38,6 @@ class MovieLensFigure(Study[Job, Curve]):
 
     @cached_property
     def bench(self) -> MovieLensBench:
-        """The data, read at first use."""
         return MovieLensBench(self.data)
 
     @property
@@ -48,12 +47,10 @@ class MovieLensFigure(Study[Job, Curve]):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of trainings and splits."""
         return tuple(range(self.builds))
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Rounds and choices."""
         return asdict(self.choices)
 
     @property
@@ -62,7 +59,6 @@ class MovieLensFigure(Study[Job, Curve]):
         return sorted({1, *(max(1, self.choices.rounds * part // PARTS) for part in range(1, PARTS + 1))})
 
     def prepare(self) -> None:
-        """Check the data."""
         load_movielens(self.data / FOLDER)
 
     def run(self, job: Job) -> Curve:
@@ -82,19 +78,16 @@ class MovieLensFigure(Study[Job, Curve]):
         return curve
 
     def line(self, job: Job, run: Curve) -> str:
-        """Precision by round."""
         return f"{job[0]}, build {job[1]}: P@10 " + ", ".join(f"{done}: {each[0]:.4f}" for done, each in run.items())
 
     def rows(self, job: Job, run: Curve) -> list[dict[str, Any]]:
-        """One row."""
         return [{"system": job[0], "build": job[1], "curve": run}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, Curve]:
-        """The curves of stored rows, whose rounds JSON holds as text."""
+        """Return the curves of stored rows, whose rounds JSON holds as text."""
         return {(row["system"], row["build"]): {int(done): each for done, each in row["curve"].items()} for row in rows}
 
     def tables(self, runs: Mapping[Job, Curve]) -> list[Table]:
-        """Precision and recall by round, with the paper's values of Table III beside the last."""
         notes = (
             f"Mean over {self.builds} builds of {self.choices.rounds} rounds of {self.choices.cohort} users, on a "
             "fifth of each user's items. The paper's values are Table III's; those of its figure aren't in its text.",

@@ -114,7 +114,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Towers:
-    """The item tower, and a user tower a view: shared, or personal with a leading axis of all n users."""
+    """The item tower, and one user tower per view: shared, or personal with a leading axis of all n users."""
 
     item: Parameters
     users: dict[View, Parameters]
@@ -130,7 +130,7 @@ class Towers:
 def first_towers(system: ViewSystem, features: Features, seed: int) -> Towers:
     """Return the server's initial towers, the same for every device (Xavier).
 
-    With one seed, a view starts alike in all systems.
+    With the same seed, a view's initial tower is the same in all systems.
     """
     users: dict[View, Parameters] = {}
     for view in system.views:
@@ -176,7 +176,7 @@ def train(
 def aggregate(
     views: list[Moved], devices: int, choices: Choices, rng: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """The mean over devices of local_secure_aggregate's mean over views.
+    """Return the mean over devices of local_secure_aggregate's mean over views.
 
     Every view of every device adds its own N(0, (sigma C)^2). Only the sum of this noise matters here, so it is drawn
     once, with the distribution of the sum.
@@ -222,7 +222,7 @@ def fit_personal_towers(
 def predict(
     towers: Towers, features: Features, gamma: float, *, deviation: float = 0.0, rng: np.random.Generator | None = None
 ) -> NDArray[np.float32]:
-    """Algorithm 2: the mean over views of P(film | user), softmax over all films: [n, m].
+    """Algorithm 2: return the mean over views of P(film | user), softmax over all films: [n, m].
 
     The component that averages them is trusted and adds no noise. deviation: of the noise that each view adds to each
     of its probabilities (of about 1 / 1,682), to measure how much of the ranking remains. Raises ValueError for a

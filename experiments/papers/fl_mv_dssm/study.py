@@ -118,7 +118,7 @@ def _row(name: str, runs: Sequence[MovieLensRun]) -> tuple[Cell, ...]:
 
 
 def _asked(precision: float, recall: float) -> float:
-    """10 P/R: the average number of a user's test items, over found items."""
+    """Return 10 P / R: the average number of test items per user, over the users with test items."""
     return 10 * precision / recall if recall else 0.0
 
 
@@ -129,12 +129,12 @@ def _text(mean: float, deviation: float | None) -> str:
 MovieLensJob = tuple[str, int]
 """Training and build."""
 Rows = list[MovieLensRun]
-"""The result of one training: one row, or two if held-out films are ranked alone and among all."""
+"""The rows of one training: one, or two if held-out films are ranked alone and among all."""
 
 
 @dataclass(frozen=True)
 class MovieLensStudy(Study[MovieLensJob, Rows]):
-    """Trainings by name, each in this many builds, or fewer where TRAININGS says so."""
+    """Trainings by name, each in this many builds, or fewer if TRAININGS says so."""
 
     data: Path
     names: Sequence[str] = tuple(TRAININGS)
@@ -144,12 +144,10 @@ class MovieLensStudy(Study[MovieLensJob, Rows]):
 
     @cached_property
     def bench(self) -> MovieLensBench:
-        """The data, read at first use."""
         return MovieLensBench(self.data)
 
     @property
     def jobs(self) -> Sequence[MovieLensJob]:
-        """Return the jobs, build by build."""
         return [(name, build) for build in self.seeds for name in self.names if build < TRAININGS[name].builds]
 
     @property
@@ -167,11 +165,9 @@ class MovieLensStudy(Study[MovieLensJob, Rows]):
         load_movielens(self.data / FOLDER)
 
     def run(self, job: MovieLensJob) -> Rows:
-        """Run one training."""
         return run_training(self.bench, *job, self.sizes, self.choices)
 
     def line(self, job: MovieLensJob, run: Rows) -> str:
-        """Return precision and AUC of each row."""
         return "; ".join(
             f"{each.row}, build {each.build}: P@10 {each.figures.precision:.4f}, AUC {each.figures.auc:.4f}, "
             f"{each.seconds:.0f} core s"
@@ -179,15 +175,12 @@ class MovieLensStudy(Study[MovieLensJob, Rows]):
         )
 
     def tables(self, runs: Mapping[MovieLensJob, Rows]) -> list[Table]:
-        """The paper's tables, and those of noise and scale."""
         return tables([row for run in runs.values() for row in run], self.sizes, self.choices)
 
     def rows(self, job: MovieLensJob, run: Rows) -> list[dict[str, Any]]:
-        """Return one or two rows."""
         return [asdict(each) for each in run]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[MovieLensJob, Rows]:
-        """Join the rows of one training and build."""
         found: dict[MovieLensJob, Rows] = {}
         for row in rows:
             run = MovieLensRun(**{**row, "figures": Figures(**row["figures"])})

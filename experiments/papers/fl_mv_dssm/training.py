@@ -28,7 +28,7 @@ K = 10
 class Figures:
     """Means over the users with test items.
 
-    nDCG has its usual definition, which the paper's can't have.
+    nDCG has its usual definition; the paper's figures show that it used another one.
     """
 
     precision: float
@@ -41,7 +41,7 @@ class Figures:
 def evaluate(
     scores: NDArray[np.float32], split: MovieLensSplit, candidates: NDArray[np.int64] | None = None
 ) -> Figures:
-    """Rank each asked user's test items among the candidates, without the user's own training items.
+    """Rank the test items of each user in `split.asked` among the candidates, without the user's own training items.
 
     scores [n, m]; candidates: columns, the protocol's own by default. Raises ValueError for a wrong shape.
     """
@@ -92,12 +92,10 @@ class MovieLensBench:
 
     @cached_property
     def movielens(self) -> Any:
-        """The MovieLens-100K dataset."""
         return load_movielens(self.data / FOLDER)
 
     @cached_property
     def films(self) -> ItemSpace:
-        """The features of all films."""
         return ItemSpace(Vocabulary.of(self.movielens.titles).films(self.movielens))
 
     def split(self, protocol: str, build: int, settings: MovieLensSettings) -> MovieLensSplit:
@@ -115,11 +113,13 @@ class MovieLensBench:
 
 
 Scorer = Callable[[MovieLensBench, MovieLensSplit, int, MovieLensSettings, Choices], dict[str, Scores]]
-"""Trains, and returns the scores of each row of the training, by the suffix of the row's name."""
+"""Trains, and returns the scores for each row of the training, by the suffix of the row's name."""
 
 
 def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -> Scorer:
-    """A system of FL-MV-DSSM; optionally with sigma 1 in training, or with left vectors, View-2 without scaling."""
+    """Return the scorer of a FL-MV-DSSM system, optionally with sigma 1 in training, or with left vectors (View-2
+    without scaling).
+    """
 
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
@@ -135,7 +135,7 @@ def federated(system: str, *, noise: bool = False, left_vectors: bool = False) -
 
 
 def noisy_prediction(system: str) -> Scorer:
-    """Trained without noise; every view adds its own noise to its predictions."""
+    """Return a scorer trained without noise, in which every view adds its own noise to its predictions."""
 
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
@@ -151,7 +151,7 @@ def noisy_prediction(system: str) -> Scorer:
 
 
 def central(view: Any, *, left_vectors: bool = False) -> Scorer:
-    """One view, with all data in one place."""
+    """Return the scorer of one view, with all data in one place."""
 
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
@@ -164,7 +164,7 @@ def central(view: Any, *, left_vectors: bool = False) -> Scorer:
 
 
 def factorised(how: Factorising) -> Scorer:
-    """Train FCF and FED-MVMF."""
+    """Return the scorer of FCF and FED-MVMF."""
 
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices

@@ -1,9 +1,9 @@
-"""`ownfeed evaluate uni-fedrec`: tables 2 and 3 and figures 4 to 7 of Uni-FedRec, for its recall stage.
+"""`ownfeed evaluate uni-fedrec`: tables 2 to 4 and figures 4 to 7 of Uni-FedRec, for its recall stage.
 
-A list is good if it holds the clicks that were held out (Table 2: R@K), and protects if it holds few of the clicks
-that it was made from (Table 3). Lists are ranked by inner product alone and decoded as the paper does; popularity and
-the served decoder stay out (`ownfeed bench recall` has them). News vectors are a frozen BERT's, where the paper trains
-its own news model; the recall model is trained in exact federated rounds.
+A list is good if it contains held-out clicks (Table 2: R@K), and protects readers if it contains few of the clicks that
+it was made from (Table 3). Lists are ranked by inner product alone and decoded as in the paper; popularity and the
+served decoder are left out (`ownfeed bench recall` has them). News vectors are a frozen BERT's, whereas the paper
+trains its own news model; the recall model is trained in exact federated rounds.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from models.shapes import NEWS_DIM
 CLIP, NOISE = 0.2, 1.2
 """delta and lambda_I, section 4.1."""
 INTENSITIES = (0.0, 0.3, 0.6, 0.9, 1.2, 1.5)
-"""lambda_I of figure 5."""
+"""Values of lambda_I in figure 5."""
 DISTANCES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
-"""Figure 6: the clustering distance, as a share of the one that serves."""
+"""Clustering distances in figure 6, as a share of the one used in serving."""
 SHARES = (0.01, 0.02, 0.05, 0.1)
-"""r of figure 7."""
+"""Values of r in figure 7."""
 DEPTHS = (100, 200, 300, 400, 500)
 ROUNDS, COHORT = 60, 50
 RECALLED = 400
-"""Articles of a list that are ranked, section 4.3."""
+"""Number of articles in a ranked list, section 4.3."""
 RANKERS = {
     "NRMS": "NRMS, cosine start",
     "LSTUR": "LSTUR ini, cosine start",
@@ -81,26 +81,22 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
 
     @property
     def jobs(self) -> Sequence[Job]:
-        """The seeds."""
         return [("seed", seed) for seed in range(1 if self.smoke else self.repeats)]
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds of cohorts, negatives and noise."""
         return tuple(seed for _, seed in self.jobs)
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Rounds and readers a round."""
+        """Return the rounds, and the readers per round."""
         return {"rounds": self.rounds, "cohort": COHORT, "smoke": self.smoke}
 
     @property
     def rounds(self) -> int:
-        """Rounds of training."""
         return 3 if self.smoke else ROUNDS
 
     def prepare(self) -> None:
-        """Read the data and build the first model."""
         self.trainer  # noqa: B018 - what it raises, it raises now
 
     @cached_property
@@ -109,29 +105,29 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
 
     @cached_property
     def news(self) -> NDArray[np.float32]:
-        """Unit vectors [n, D]."""
+        """Return unit vectors [n, D] of the articles."""
         return product_vectors(vectors_of(self._mind.news.titles), NEWS_DIM)
 
     @cached_property
     def split(self) -> WarmSplit:
-        """The test readers of the warm protocol."""
+        """Return the test readers of the warm protocol."""
         histories = self._mind.train.longest_histories()
         _, test = splits([histories[user] for user in sorted(histories)], len(self._mind.news))
         return test
 
     @cached_property
     def samples(self) -> TrainingSamples:
-        """The training readers' samples."""
+        """Return the training readers' samples."""
         return history_samples(self.split.train, len(self.news))
 
     @cached_property
     def trainer(self) -> RecallTrainer:
-        """Trains the first release's model on the training readers."""
+        """Return a trainer of the first release's model on the training readers."""
         return RecallTrainer(FirstModel.of(self.news), self.news, self.samples)
 
     @cached_property
     def content(self) -> EmbeddedSplit:
-        """The split with equal popularity."""
+        """Return the split with equal popularity."""
         return EmbeddedSplit(self.split, self.news, np.ones(len(self.news), dtype=np.int64))
 
     def run(self, job: Job) -> dict[str, Any]:
@@ -157,7 +153,7 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
         }
 
     def _ranked(self, lists: Mapping[str, PossibleLists], seed: int) -> dict[str, dict[str, list[float]]]:
-        """The figures of `ranked_lists` for each recall method and ranker, trained on the training readers."""
+        """Return the figures of `ranked_lists` for each recall method and ranker, trained on the training readers."""
         sizes = RankingSettings(rounds=self.rounds, cohort=COHORT)
         library = Library.of(self.news)
         found: dict[str, dict[str, list[float]]] = {name: {} for name in lists}
@@ -173,15 +169,13 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
         return found
 
     def rows(self, job: Job, run: dict[str, Any]) -> list[dict[str, Any]]:
-        """A run as one row of the file."""
         return [run]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, dict[str, Any]]:
-        """The runs of stored rows."""
         return {("seed", int(row["seed"])): dict(row) for row in rows}
 
     def line(self, job: Job, run: dict[str, Any]) -> str:
-        """R@400 of the paper's configuration."""
+        """Return R@400 of the paper's configuration."""
         future, past = (100 * each[DEPTHS.index(400)] for each in run["measured"][PAPER])
         return f"seed {job[1]}: {PAPER} R@400 {future:.1f} %, of the history {past:.1f} %"
 
@@ -231,11 +225,11 @@ PAPER = "Uni-FedRec"
 CLEAR = "without noise (Figure 4)"
 MEAN, CLUSTERS = "mean of the clicks (YoutubeNet)", "means of clusters (PinnerSage)"
 RANKED = (MEAN, CLUSTERS, PAPER, CLEAR)
-"""Table 4's rows."""
+"""Rows of table 4."""
 
 
 def decoded(study: EmbeddedSplit, model: FirstModel, seed: int, noise: float = NOISE) -> PossibleLists:
-    """Lists by the vectors that clipped scores with Laplace noise of this intensity give (section 3.3)."""
+    """Return lists by vectors decoded from clipped scores with Laplace noise of this intensity (section 3.3)."""
     found = Decomposed.of(model, study.news, study.split.measured.histories)
     sent = clipped(CLIP)(found.scores)
     if noise:
@@ -244,28 +238,28 @@ def decoded(study: EmbeddedSplit, model: FirstModel, seed: int, noise: float = N
 
 
 def undecomposed(study: EmbeddedSplit, model: FirstModel, seed: int) -> PossibleLists:
-    """Lists by the channels' own vectors, without basic interests ("BIE") and noise."""
+    """Return lists by the channels' own vectors, without basic interests ("BIE") and noise."""
     found = Decomposed.of(model, study.news, study.split.measured.histories)
     return listed(study, Channels(found.channels, found.counts))
 
 
 def mean_click(study: EmbeddedSplit, model: FirstModel, seed: int) -> PossibleLists:
-    """Lists by the mean of the clicks' vectors, as YoutubeNet aggregates them."""
+    """Return lists by the mean of the clicks' vectors, as YoutubeNet aggregates them."""
     return listed(study, Channels(study.readers, ((1,),) * len(study.readers)))
 
 
 def clustered(study: EmbeddedSplit, model: FirstModel, seed: int) -> PossibleLists:
-    """Lists by the means of clusters of clicks, as PinnerSage has them, without attention."""
+    """Return lists by the means of clusters of clicks, as in PinnerSage, without attention."""
     return listed(study, channels(study.news, study.news, study.split.measured.histories))
 
 
 def listed(study: EmbeddedSplit, found: Channels) -> PossibleLists:
-    """The longest lists, ranked by inner product in each channel and merged by the channels' clicks."""
+    """Return the longest lists, ranked by inner product in each channel and merged by the channels' clicks."""
     return lists(study, found, 1.0, max(DEPTHS))
 
 
 def variants(smoke: bool) -> dict[str, Lists]:
-    """Every row of the tables: baselines, the paper's configuration, ablations, noise, clustering distance."""
+    """Return every row of the tables: baselines, the paper's configuration, ablations, noise, clustering distance."""
     rows: dict[str, Lists] = {
         "random order": lambda study, model, seed: PossibleLists.common(
             np.random.default_rng(seed).permutation(len(study.news))[: max(DEPTHS)], len(study.readers)
@@ -291,7 +285,7 @@ def variants(smoke: bool) -> dict[str, Lists]:
 
 
 def shares(study: EmbeddedSplit, answers: PossibleLists) -> RecallShares:
-    """R@K of the held-out clicks and of the history, for each reader."""
+    """Return R@K of the held-out clicks and of the history, for each reader."""
     split = study.split
     past = [np.unique(history) for history in split.measured.histories]
     return RecallShares(
@@ -300,7 +294,7 @@ def shares(study: EmbeddedSplit, answers: PossibleLists) -> RecallShares:
 
 
 def unread_lists(split: WarmSplit, answers: PossibleLists) -> Impressions:
-    """The readers' lists as impressions, without what they have read; clicked are the held-out clicks."""
+    """Return the readers' lists as impressions, without articles already read; clicked are the held-out clicks."""
     readers = split.measured
     lists = [answers.lists[names[0], :RECALLED] for names in answers.choice]
     lists = [rows[~np.isin(rows, history)] for rows, history in zip(lists, readers.histories, strict=True)]
@@ -312,9 +306,10 @@ def unread_lists(split: WarmSplit, answers: PossibleLists) -> Impressions:
 
 
 def ranked_lists(split: WarmSplit, unread: Impressions, scores: NDArray[np.float32]) -> list[float]:
-    """Mean AUC in the lists that hold a held-out click and in the whole unread pool, and the number of such lists.
+    """Return mean AUC in lists that contain a held-out click and in the whole unread pool, and the number of such
+    lists.
 
-    A click that wasn't recalled is behind every recalled article and ties with all others.
+    A click that wasn't recalled ranks behind every recalled article and ties with all others.
     """
     in_lists: list[float] = []
     in_pool: list[float] = []

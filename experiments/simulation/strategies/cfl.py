@@ -60,7 +60,6 @@ class Cfl:
 
     @property
     def leaves(self) -> list[_Node]:
-        """The current groups."""
         found, open_ = [], [self._root]
         while open_:
             node = open_.pop()
@@ -84,14 +83,16 @@ class Cfl:
         return float(np.mean(losses))
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """The model of the leaf that a reader's gradients lead to."""
+        """Return the model of the leaf that a reader's gradients lead to."""
         leaves = self.leaves
         places = {id(leaf): place for place, leaf in enumerate(leaves)}
         which = [places[id(self._leaf(int(reader)))] for reader in readers]
         return ModelChoice([leaf.model.weights for leaf in leaves], np.array(which, dtype=np.int64))
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """The mean of the leaves, weighted by their readers: without gradients, a reader can't be led down the tree."""
+        """Return the mean of the leaves, weighted by their readers: without gradients, a reader can't be led down the
+        tree.
+        """
         mean = RunningMean()
         for leaf in self.leaves:
             mean.add(leaf.model.weights, 1e-9 + sum(node is leaf for node in self._at.values()))
@@ -133,7 +134,7 @@ class Cfl:
 
 
 def bipartition(similarity: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Sides 0 and 1 [n] with the smallest possible largest cross similarity; similarity [n, n], n at least 2.
+    """Return sides 0 and 1 [n] with the smallest possible largest cross similarity; similarity [n, n], n at least 2.
 
     Single linkage cut at two clusters: it joins the most similar pair first, so the similarity between the last two
     clusters is the least that any cut can have.

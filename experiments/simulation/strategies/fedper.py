@@ -62,11 +62,11 @@ class FedPer:
         return float(np.mean(losses))
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """Each reader's own top; readers who were in no cohort have the initial top."""
+        """Return each reader's own top; readers who were in no cohort have the initial top."""
         return ModelChoice([self._of(int(reader)) for reader in readers], np.arange(len(readers)))
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """The mean of all trained tops, which a server that collected them could hand out."""
+        """Return the mean of all trained tops, which a server that collected them could hand out."""
         mean = RunningMean()
         for top in self._tops.values() or (self._top,):
             mean.add(top, 1.0)

@@ -90,14 +90,14 @@ class Finding:
         return float(np.mean(losses))
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """The model of the reader's group at the start of the next round.
+        """Return the model of the reader's group at the start of the next round.
 
         With lambda = 0 that is w_g, while the stored w_k has made one step of its own (5.5).
         """
         return ModelChoice(self._evaluated(), self.clusters.labels[readers])
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """The group of the nearest centroid, for vectors by the model used in the last clustering."""
+        """Return the group of the nearest centroid, for vectors by the model used in the last clustering."""
         return ModelChoice(self._evaluated(), nearest(self.clusters.centroids, vectors_at(self.clustered_under)))
 
     def _ready(self, moment: int) -> Models:

@@ -1,9 +1,9 @@
-"""What the baselines of personalised federated learning share.
+"""What the baselines of personalised federated learning share: gradients of readers, and models for readers.
 
-That is gradients of readers, and models for readers. Every method trains with the devices' own tasks and weighs readers
-by n_u, the number of their samples, as FINDING does; SCAFFOLD and pFedMe can weigh them equally, as published. The
-server steps along a pseudo-gradient (w - mean w_u) / rate with an optimizer of the product, so that one local step is
-the gradient itself, and methods differ only in what defines them.
+Every method trains with the devices' own tasks and weights readers by n_u, the number of their samples, as FINDING
+does; SCAFFOLD and pFedMe can weight them equally, as published. The server steps along a pseudo-gradient (w - mean w_u)
+/ rate with an optimizer of the product, so that one local step is the gradient itself, and methods differ only in what
+defines them.
 
 `Vanilla` is vanilla federated learning: one model, the mean gradient of a cohort weighted by n_u (FedSGD).
 """
@@ -48,17 +48,17 @@ class Method(Protocol):
         """Run one round, numbered from 0, with these readers; return their mean loss before the step."""
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """The models of readers who took part in training."""
+        """Return the models of readers who took part in training."""
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """The models of readers who took no part, chosen by their clicks alone."""
+        """Return the models of readers who took no part, chosen by their clicks alone."""
 
 
 class GradientReaders(Protocol):
     """A source of readers' gradients."""
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
-        """Return a reader's mean gradient and n_u; each step of a round draws fresh samples."""
+        """Return a reader's mean gradient and n_u; each step of a round draws new samples."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ class DeviceReaders:
     device: SimulatedDevice
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
-        """A reader's mean gradient and n_u."""
         device = self.device
         seed = (device.seed, round_number, reader, step) if step else (device.seed, round_number, reader)
         return device.task.run(params, device.source(reader), device.grad, np.random.default_rng(seed))
@@ -112,7 +111,7 @@ def local_run(
 
 
 def gradient_of(update: Update) -> dict[str, NDArray[np.float64]]:
-    """Gradients by parameter name, in float64."""
+    """Return gradients by parameter name, in float64."""
     return {name.removeprefix(GRADIENT_PREFIX): each.astype(np.float64) for name, each in update.tensors.items()}
 
 
@@ -124,20 +123,19 @@ class RunningMean:
         self.weight = 0.0
 
     def add(self, tensors: Mapping[str, NDArray[np.floating[Any]]], weight: float) -> None:
-        """Add one reader's tensors."""
         for name, value in tensors.items():
             self._sums[name] = self._sums.get(name, 0.0) + weight * value.astype(np.float64)
         self.weight += weight
 
     def value(self) -> dict[str, NDArray[np.float64]]:
-        """The mean. Raises ValueError if nothing was added."""
+        """Return the mean. Raises ValueError if nothing was added."""
         if not self.weight:
             raise ValueError("weight: the mean of zero updates is not defined")
         return {name: np.asarray(total / self.weight) for name, total in self._sums.items()}
 
 
 def difference(first: Weights, second: Weights, scale: float = 1.0) -> dict[str, NDArray[np.float64]]:
-    """(first - second) / scale, in float64."""
+    """Return (first - second) / scale, in float64."""
     return {
         name: np.asarray((value.astype(np.float64) - second[name].astype(np.float64)) / scale)
         for name, value in first.items()
@@ -160,7 +158,6 @@ class Vanilla:
         self.model = Model(weights)
 
     def run_round(self, number: int, cohort: Sequence[int]) -> float:
-        """Step the global model once."""
         mean, losses = RunningMean(), []
         for reader in cohort:
             update = self._readers.update(self.model.weights, reader, number)
@@ -170,9 +167,7 @@ class Vanilla:
         return float(np.mean(losses))
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """The global model."""
         return ModelChoice.one(self.model.weights, len(readers))
 
     def cold(self, vectors_at: VectorsAt) -> ModelChoice:
-        """The global model."""
         return ModelChoice.one(self.model.weights, len(vectors_at(self.model.weights)))

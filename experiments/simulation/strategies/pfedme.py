@@ -76,7 +76,7 @@ class PFedMe(Vanilla):
         return float(np.mean(losses))
 
     def known(self, readers: NDArray[np.int64]) -> ModelChoice:
-        """Each reader's last theta; the common model for readers who were in no cohort."""
+        """Return each reader's last theta; the common model for readers who were in no cohort."""
         found = [self._thetas.get(int(reader), self.model.weights) for reader in readers]
         return ModelChoice(found, np.arange(len(readers)))
 
@@ -103,5 +103,4 @@ class _Later:
         self._readers, self._first = readers, first
 
     def update(self, params: Weights, reader: int, round_number: int, step: int = 0) -> Update:
-        """A reader's mean gradient and n_u."""
         return self._readers.update(params, reader, round_number, self._first + step)

@@ -4,6 +4,8 @@ It is off until the reader makes an app password. Stories that an app marks as r
 the ranking learns from them; it learns nothing from marking many at once.
 """
 
+from __future__ import annotations
+
 import hmac
 import re
 from collections.abc import Iterable, Mapping, Sequence

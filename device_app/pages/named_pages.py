@@ -3,6 +3,8 @@
 No request reveals which of them the reader opened.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 

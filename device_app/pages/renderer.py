@@ -1,5 +1,7 @@
 """Renders the reader's pages: templates, their text and figures, and the routes' answers."""
 
+from __future__ import annotations
+
 import logging
 import re
 from collections.abc import Callable, Coroutine, Mapping

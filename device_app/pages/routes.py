@@ -1,5 +1,7 @@
 """Assembles all routes of the reader's own app."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query

@@ -11,7 +11,7 @@ export class LoopAlerts {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Runs one step of a loop and keeps a DeviceError that it throws. Rethrows any other error. */
+  /** Runs one step of a loop and stores any DeviceError; throws all other errors. */
   async of(loop: Loop, work: () => Promise<void>): Promise<void> {
     try {
       await work();

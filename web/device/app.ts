@@ -72,7 +72,7 @@ function follow(address: string): void {
   underWay.following = address;
 }
 
-/** Marks the page as loading. Not set on the body: it contains the spoken messages, which would wait for the page. */
+/** Marks the page as loading. Not set on the body, because screen readers would then delay the messages in it. */
 function busy(is: boolean): void {
   const main = document.querySelector("main");
   if (is) main?.setAttribute("aria-busy", "true");

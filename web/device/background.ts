@@ -16,7 +16,7 @@ const SYNCED_CHECK_SEC = 1;
 export interface Times {
   /** Uniform in [0, 1); cryptographic on a device. */
   readonly chance: () => number;
-  /** Waits; returns false if the device stopped first. */
+  /** Waits this many seconds; returns false if the device stopped first. */
   readonly wait: (seconds: number) => Promise<boolean>;
 }
 
@@ -97,10 +97,10 @@ export async function pollForRounds(polling: Polling): Promise<void> {
 }
 
 /**
- * Draws the seconds to the next step: around the usual pause, or the one for a waiting part in a round, and at least
- * what the backend asks for. Independent of what the reader does. A backend can only lengthen a pause, for all devices
- * the same way: if answers could bring the next request forward, it could ask repeatedly and time each answer. The
- * requested delay is randomised, too: an exact pause would mark the device it was given to.
+ * Draws the seconds until the next step: around the usual pause, or the pause of a participation that waits, and at
+ * least what the server asks for. Independent of what the reader does. A server can only lengthen a pause, equally for
+ * all devices: if answers could bring the next request forward, it could keep polling and time each answer. The
+ * requested delay is randomised too: an exact pause would mark the device it was given to.
  */
 function untilNextStep({ everySec, chance }: Polling, outcome: Outcome | null): number {
   const usual = (outcome?.againSec ?? everySec) * drawn(SPREAD, chance);

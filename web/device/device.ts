@@ -79,8 +79,9 @@ class Reading {
   }
 
   /**
-   * Returns what is offered in place of a page. ofThisVisit: also counts changes that the reader made since this worker
-   * started, and the number of new stories that the next page will show, where `prepareOffer` made it known.
+   * Returns what a new page would offer in place of this one. ofThisVisit: also counts changes that the reader made
+   * since this worker started, and the number of new stories that the next page will show, if `prepareOffer` has
+   * determined it.
    */
   offer(feed: Feed, { ofThisVisit = true } = {}): Offer {
     const { stores, serving } = this.parts;
@@ -91,7 +92,7 @@ class Reading {
     return offered(feed, stores, listed, release, fresh_hours, ofThisVisit && serving.changedSince(), promised);
   }
 
-  /** Drafts the next page if new stories came since this one, the newest, was made; sends nothing. */
+  /** Drafts the next page if new stories arrived since this one, the newest, was made; sends nothing. */
   async prepareOffer(feed: Feed): Promise<void> {
     const { stores, serving } = this.parts;
     if (!feed.feed_id || stores.feeds.beside(feed.feed_id).after !== null) return;
@@ -104,7 +105,7 @@ class Reading {
     this.viewing.report(feedId, newsIds);
   }
 
-  /** Records the click, then returns the story from this device alone; see `Stories.open`. */
+  /** Records the click, then returns the story as stored on this device; see `Stories.open`. */
   open(newsId: string, feed: string | null, how: Opening = {}): Promise<Article> {
     return this.stories.open(newsId, feed, how);
   }
@@ -227,7 +228,7 @@ class ReaderLibrary {
     return gone;
   }
 
-  /** What is saved and followed, how much of it is here now, and how it is used. */
+  /** Returns saved searches and followed topics, how many stories match each, and what they are used for. */
   searches(): Promise<SearchesView> {
     return searchesView(this.parts.stores, this.parts.policy.settings, (words) => this.wholePool.hits(words));
   }
@@ -330,7 +331,7 @@ class ReaderPrivacy {
     serving.changed();
   }
 
-  /** Deletes all data about the reader except the privacy switches, the picture switch and the spent budget. */
+  /** Deletes all data about the reader except the switches for privacy and pictures, and the spent budget. */
   async erase(): Promise<void> {
     const { stores, serving, ledger, uplink } = this.parts;
     const switches = stores.preferences.get(PRIVACY_CHANGES);
@@ -445,7 +446,7 @@ export class Device {
   }
 
   /**
-   * Continues a secure sum under way and tries to join a round; null if neither was possible, which the pages explain.
+   * Continues a running secure sum and tries to join a round. Returns null if both fail; the pages then explain why.
    */
   async trainStep(): Promise<Outcome | null> {
     let outcome: Outcome | null = null;

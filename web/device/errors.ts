@@ -91,7 +91,7 @@ export class CodebooksSpent extends BudgetSpent {
   }
 }
 
-/** The reader hasn't yet said what was spent before this store began. */
+/** The reader hasn't yet said whether they used Ownfeed in this browser before, so what was spent is unknown. */
 export class FirstUseOpen extends BudgetSpent {
   constructor(channel: string, wanted: number) {
     const said =
@@ -124,7 +124,7 @@ export class NotEligible extends DeviceError {
   }
 }
 
-/** This device leaves a secure sum; what it has revealed so far can't be unmasked. */
+/** This device leaves a secure sum; what it has sent so far can't be unmasked. */
 export class SumAborted extends DeviceError {
   constructor(round: string, why: string) {
     super(`This device left the secure sum of ${round}: ${why}.`);

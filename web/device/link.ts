@@ -7,7 +7,7 @@ import type { BuildVerdict } from "./protocol/releases";
 import type { Remembered } from "./remembered";
 
 /**
- * Requests a page or submits a form. followed: the reader followed a link. quietly: perform the action without
+ * Requests a page or submits a form. followed: whether the reader followed a link. quietly: perform the action without
  * returning a page.
  */
 export interface Asking {
@@ -18,11 +18,12 @@ export interface Asking {
 }
 
 /**
- * What a page asks or tells the worker, besides a page. pictures: requests them by the addresses in pages. persisted:
- * whether this browser has promised to keep stored data, which a worker can't query. builds: requests the verdicts on
- * builds in the publisher's signed list, by SHA-256 in hex. quiet: asks to be notified after the device's first poll,
- * successful or not; deferrable work waits for it. usedBefore: the browser had the app before, though its store is gone,
- * which only the page can detect. putBack: what another worker of this tab remembered when its store was cleared.
+ * What a page asks or tells the worker, besides requesting a page. pictures: requests them by the addresses in pages.
+ * persisted: whether this browser has promised to keep stored data, which a worker can't query. builds: requests the
+ * verdicts on builds in the publisher's signed list, by SHA-256 in hex. quiet: asks to be notified after the device's
+ * first poll, successful or not; deferrable work waits for it. usedBefore: the browser had the app before, though its
+ * store is gone, which only the page can detect. putBack: what another worker of this tab remembered when its store was
+ * cleared.
  */
 export type Question =
   | Asking
@@ -59,8 +60,8 @@ export interface Answered {
 }
 
 /**
- * Messages a worker sends on its own. leads: whether it has the store; if not, another worker does and this one waits.
- * lost: the browser has cleared its store, and it answers nothing more.
+ * Messages a worker sends on its own. leads: whether it has the store; if not, another worker has it and this one
+ * waits. lost: the browser has cleared its store, and it will not answer again.
  */
 export type Unasked = { readonly leads: boolean } | { readonly lost: Remembered };
 
@@ -154,7 +155,7 @@ export class DeviceLink {
     return worker;
   }
 
-  /** Records whether this tab's worker has the store; if another tab's does, pending questions go there. */
+  /** Records whether this tab's worker has the store; if another tab's has it, pending questions go there. */
   private stand(leads: boolean): void {
     if (leads === this.leads) return;
     this.leads = leads;

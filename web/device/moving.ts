@@ -29,7 +29,7 @@ export interface Move {
 
 /**
  * If the old store was last seen intact longer ago than this, another store may have existed in between: a frozen tab
- * can't tell. A new store charges nothing within this time: the reader has to answer first, and reports wait for a
+ * can't tell. A new store charges nothing within this time, since the reader has to answer first and reports wait for a
  * random time.
  */
 const UNSEEN_MS = 30_000;

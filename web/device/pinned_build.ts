@@ -112,7 +112,7 @@ export function apiOrigin(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="api"]')?.content ?? "";
 }
 
-/** SHA-256 (hex) of a script as served; null if it can't be fetched. */
+/** Returns the SHA-256 (hex) of a script as served; null if it can't be fetched. */
 async function hashOf(script: string): Promise<string | null> {
   try {
     const content = await ownFile(FILES + script, location.origin);
@@ -123,9 +123,9 @@ async function hashOf(script: string): Promise<string | null> {
 }
 
 /**
- * Registers a service worker. The browser's own update check is a request with cookies, whose response could clear this
- * site's storage. With "all" it reads the script from its cache, where it stays for a year under its content hash, and
- * asks the server once a day.
+ * Registers a service worker. The browser's own update check sends cookies, and its response could clear this site's
+ * storage. With "all", the browser reads the script from its cache, where it stays for a year under its content hash,
+ * and asks the server once a day.
  */
 async function register(script: string): Promise<void> {
   const api = apiOrigin();

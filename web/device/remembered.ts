@@ -5,7 +5,7 @@ import type { Row } from "./store/database";
 import { VERSION } from "./store/exported";
 import { exportedRow, rowsOfTable } from "./view_models/export";
 
-/** What was paid for; none of it may ever be missing. */
+/** Tables of what was paid for; none of it may ever be missing. */
 const PAID = ["charge", "drawn_report", "report_meaning", "round_upload", "view_round"] as const;
 /** Number of newest stories remembered with text, besides those that the reader has reacted to. */
 const STORIES = 500;

@@ -47,7 +47,7 @@ export interface SyncedStores {
   readonly searchIndex: SearchIndex;
 }
 
-/** forFeed: its first part. Both fail with the same error. */
+/** forFeed: the step's first part. If it fails, both fail with the same error. */
 interface Step {
   readonly whole: Promise<boolean>;
   readonly forFeed: Promise<void>;
@@ -94,7 +94,7 @@ export class Syncing {
     if (this.lastAt === null || !this.hasList()) await this.begun().forFeed;
   }
 
-  /** Like `first`, but until the whole step has ended. */
+  /** Waits until the whole first step has ended. */
   async firstWhole(): Promise<void> {
     if (this.underWay) await this.underWay.whole;
     else if (this.failed) throw this.failed;
@@ -197,8 +197,8 @@ export class Syncing {
   }
 
   /**
-   * Queues the texts of what is new on the list, or of all of it once per start and after some were given up. After some
-   * were given up it asks for all, whichever are here: those depend on what was read.
+   * Queues the texts of new articles on the list, or of all: once per start, and after some could not be fetched. In
+   * the second case it requests all, whichever are stored, since those depend on what was read.
    */
   private async takeDefaultList(answer: DefaultListAnswer | null): Promise<void> {
     const { manifest, release, encoder, dimensions } = await this.serving.models();
@@ -225,7 +225,7 @@ export class Syncing {
   }
 }
 
-/** Runs one part so that its failure in one of these ways doesn't stop the others. */
+/** Runs one part so that an error of these classes doesn't stop the others. */
 async function apart(part: Promise<void>, ...ways: readonly (abstract new (...given: never) => DeviceError)[]): Promise<void> {
   try {
     await part;

@@ -1,5 +1,5 @@
-// Actions that were pressed and aren't done yet, for example on a page shown before its device has started: their
-// controls show it, and no action is requested twice.
+// Actions that are not finished yet, for example on a page shown before its device has started: their controls show it,
+// and no action is requested twice.
 import type { Asking } from "./link";
 
 type Form = NonNullable<Asking["form"]>;

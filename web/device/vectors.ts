@@ -14,7 +14,7 @@ export function vectors(data: Float32Array, width: number): Vectors {
   return { data, rows: width ? data.length / width : 0, width };
 }
 
-/** No rows. */
+/** Returns vectors without rows. */
 export function noVectors(width: number): Vectors {
   return { data: new Float32Array(0), rows: 0, width };
 }

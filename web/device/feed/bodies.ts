@@ -16,11 +16,11 @@ const LISTS_WAITING = 4;
  * answers a report is requested every time, so that nobody can see whether it changed.
  */
 const AGAIN_AFTER_MS = 3_600_000;
-/** Attempts for a list whose texts are refused although the backend answers; then it is dropped. */
+/** How often a list whose texts are refused is tried, although the server answers; then it is dropped. */
 const TRIES = 3;
 const BUSY: readonly number[] = [429, 503];
 
-/** A list to fetch, and what to keep of it. A block of the pool is kept already. */
+/** A list to fetch, and what to store of it. A block of the pool is already stored. */
 interface Wanted {
   readonly ids: readonly string[];
   /** The default list, one that answers a report, or a block of the pool. */
@@ -54,7 +54,7 @@ export class Bodies {
     private readonly pause: Pause = async () => undefined,
   ) {}
 
-  /** Whether texts of the default list were given up since the last call. */
+  /** Returns whether fetching texts of the default list was given up since the last call. */
   lostSome(): boolean {
     const { lost } = this;
     this.lost = false;
@@ -182,7 +182,7 @@ export class Bodies {
   }
 }
 
-/** Whether the error would also affect the next list, so that this one may succeed later. */
+/** Returns whether the error would affect the next list too, so that this one may succeed later. */
 function passes(trouble: unknown): boolean {
   return (
     trouble instanceof BackendUnreachable || (trouble instanceof BackendRefused && BUSY.includes(trouble.problem.status))

@@ -11,7 +11,7 @@ import { Candidates } from "./candidates";
 /** Cards of the pool held in memory, about ten candidate lists. */
 const CARDS_HELD = 4_000;
 
-/** Parts of the kept pool are missing or no longer match what was verified on arrival. */
+/** Parts of the stored pool are missing or differ from what was verified on arrival. */
 export class PoolBroken extends Error {}
 
 /**

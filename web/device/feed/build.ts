@@ -53,7 +53,7 @@ export interface Promised {
   readonly placed: ReadonlyMap<string, PageSlot>;
 }
 
-/** Which of the stories `known` the next page will show; draws at random apart from the pages themselves. */
+/** Returns which of the stories `known` the next page will show. Its random draws don't affect those of the pages. */
 export async function promisedOf(context: FeedContext, models: ServingModels, known: ReadonlySet<string>): Promise<Promised> {
   const aside = { ...context, chance: new PythonRandom(0n) };
   const { page } = await drafted(aside, models, null, context.clock(), new Stopwatch());
@@ -105,7 +105,7 @@ async function drafted(
   now: number,
   watch: Stopwatch,
 ): Promise<Drafted> {
-  // the reader's data stays in these variables
+  // the reader's data is used only in these variables
   const [reader, defaultList] = watch.stage("store", () => [
     withContexts(models, readerOf(context, models)),
     context.defaultList.candidates(models.encoder, models.dimensions),

@@ -1,6 +1,6 @@
-// Finds a page's candidates on this device: in the last answer, the copy of the pool, and the default list. The copy
-// counts wherever it is here: a noisy report's answer may hold hardly any of what the reader reads, and searching the
-// copy sends nothing. There is no index: the copy's codes are scanned whole (broadcast.ts).
+// Finds a page's candidates on this device: in the last answer, the copy of the pool, and the default list. The copy is
+// used whenever there is one: the answer to a noisy report may contain hardly anything that the reader would read, and
+// searching the copy sends nothing. There is no index: all codes of the copy are scanned (broadcast.ts).
 import notices from "../../../device_app/feed/notices.toml";
 import { BackendRefused, BackendUnreachable, type BudgetSpent, CodebooksSpent, FirstUseOpen } from "../errors";
 import { TextCatalogue } from "../protocol/text_catalogue";
@@ -192,7 +192,7 @@ function whyNot(why: BudgetSpent | VectorsIncomplete): string {
 
 const spent = (forLife: boolean): string => (forLife ? "spent_for_good" : "spent_today");
 
-/** Why no new report was sent. Only the browser's device asks whether this is its first use. */
+/** Returns why no new report was sent. Only the browser's device asks whether this is its first use. */
 function noticeOf(sentence: string, values: Record<string, unknown>): string {
   return sentence === "first_use_open" ? FIRST_USE.say("notice", values) : NOTICES.say(sentence, values);
 }

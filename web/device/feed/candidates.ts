@@ -24,7 +24,7 @@ function factsOf(card: NewsCard): Facts {
   return found;
 }
 
-/** For articles outside any developing story. */
+/** Code for articles outside any developing story. */
 export const NO_STORY = "";
 
 /** n cards with their vectors [n, D], all by one encoder. Ids are unique. */

@@ -56,7 +56,7 @@ function nearest(units: Vectors, clicks: readonly Vectors[]): Float32Array {
   return most;
 }
 
-/** [n]: true for the best-scored article of every headline and, among those, of every developing story. */
+/** Returns [n]: true for the best-scored article of each headline and, among those, of each developing story. */
 export function oneOfEach(candidates: Candidates, scores: ArrayLike<number>): boolean[] {
   const { headlines, stories } = candidates;
   const [headlinesUsed, storiesUsed] = [new Set<string>(), new Set<string>()];

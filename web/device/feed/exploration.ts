@@ -1,7 +1,6 @@
-// Feed slots that don't depend on the reader's profile (fresh, and rarely read sections), and shares of a page.
-//
-// What share of a feed belongs to what its reader picked and reads, and what it is for others at most. Scores alone
-// don't keep it: a few reads would fill a page with their topic, or three refreshes use it up.
+// Fills the slots that don't depend on the reader's profile (fresh, and rarely read sections), and sets the shares of a
+// page.\nPageShares guarantees a minimum to what the reader picked and reads, and limits the rest. Scores alone don't
+// keep these shares: a few reads would fill a page with their topic, or three refreshes would use the topic up.
 import type { FeedSettings } from "../feed_settings";
 import type { NewsCard } from "../protocol/news";
 import { bestFirst } from "../vectors";
@@ -13,7 +12,7 @@ import { ageHours, recency } from "./scores";
 
 /** Fresh articles are drawn from this many of the newest. */
 const FRESH_POOL = 40;
-/** How much of reading_share one topic may fill with personal places; its developing stories come on top. */
+/** Share of reading_share that one topic's personal places may fill; its developing stories come on top. */
 const COLUMN_SHARE = 0.75;
 
 /**
@@ -165,7 +164,8 @@ export function mostCommon<T>(names: Iterable<T>): [T, number][] {
   return [...tally(names)].sort(([, one], [, other]) => other - one);
 }
 
-/** The shares of topics, in the sections in which they were read: "injuries" of one sport are none of another. */
+/** Returns the shares of topics in the sections in which they were read: "injuries" in one sport says nothing of
+ * another. */
 function inReadSections(topics: Map<string, Share>, { sections }: Candidates, clicks: UserPreferences["clicks"]): Map<string, Share> {
   const found = new Map<string, Share>();
   for (const [name, share] of topics) {

@@ -1,4 +1,5 @@
-// Stable lists: Fresh, Popular, Explore, Following and Saved stay as shown until the reader asks for new ones.
+// Lists that stay as shown until the reader asks for new ones: Fresh, Popular, Explore, Following, Saved, and search
+// results.
 import { type Clock, HOUR_MS, momentOf, msOf } from "../protocol/moments";
 import type { NewsStore } from "../store/news";
 import type { PoolStore } from "../store/pool_codes";
@@ -15,8 +16,8 @@ const FOUND_PARTS = ["found", "near"] as const;
 type FoundPart = (typeof FOUND_PARTS)[number];
 
 /**
- * A list in its original order. new: number of stories that it would have now but doesn't contain. came: ids of its
- * stories that reached this device since the reader was shown the previous list; none in a first list.
+ * A list in its original order. new: how many stories a list made now would add. came: ids of its stories that reached
+ * this device since the previous list was made; empty for a first list.
  */
 export interface HeldList {
   readonly made_at: Moment;
@@ -26,8 +27,8 @@ export interface HeldList {
 }
 
 /**
- * The ids of a list in its original order. new: number of stories that it would have now but doesn't contain. before:
- * when the previous list was made.
+ * The ids of a list in its original order. new: how many stories a list made now would add. before: when the previous
+ * list was made.
  */
 export interface HeldIds {
   readonly made_at: Moment;
@@ -36,7 +37,7 @@ export interface HeldIds {
   readonly before: Moment | null;
 }
 
-/** Ids of all results of a search, in order. new: number of further results that it would have now. */
+/** The ids of all results of a search, in order. new: how many more a search made now would find. */
 export interface HeldResults {
   readonly made_at: Moment;
   readonly ids: readonly string[];

@@ -8,7 +8,7 @@ import { ViewsRanker } from "../ranking/views_ranker";
 import type { PublicVectors, Release } from "../sync/installed_release";
 import type { ReleaseManifest } from "../protocol/releases";
 
-/** Architectures that need more than clicks and features. */
+/** Architectures whose rankers need more than clicks and features. */
 const OF_VIEWS: readonly string[] = ["multi_view", "fl_mv_dssm_news"];
 
 /** A release's models; replaced together when a release is swapped in, so that no feed mixes two releases. */

@@ -29,9 +29,9 @@ export interface Offer {
 }
 
 /**
- * Returns the offer for a page, without a request. listed: ids of the default list; release: the current one, null
- * before the first; changedSince: whether the reader said anything else since, in this visit. promised: how many of
- * these new stories the next page will show.
+ * Returns the offer for a page, without a request. listed: ids of the default list. release: the current one, null
+ * before the first. changedSince: whether the reader has changed a preference since, in this visit. promised: how many
+ * of these new stories the next page will show.
  */
 export function offered(
   feed: Feed,
@@ -64,7 +64,7 @@ function recent(cards: readonly NewsCard[], moment: number, hours: number): stri
   return cards.filter((card) => countedMs(card) > moment - hours * HOUR_MS).map((card) => card.id);
 }
 
-/** Ids of new stories. Reads only what arrived in a list since, which on most visits is nothing. */
+/** Returns the ids of new stories. Reads only what arrived in a list since then, which on most visits is nothing. */
 export function newStories(feed: Feed, stores: DeviceStores, listed: readonly string[], freshHours: number): Set<string> {
   const madeAt = msOf(feed.made_at);
   const arrived = stores.news.arrivedSince(madeAt, listed);

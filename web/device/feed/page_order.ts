@@ -13,7 +13,7 @@ import { ageHours } from "./scores";
 
 const LEAST_REPORTS = 2;
 const REPORTS_PER_STORY = 3;
-/** With so many unseen articles, seen ones only fill shares that lack unseen ones. */
+/** From this many unseen articles on, seen ones appear only in shares with too few unseen ones. */
 const UNSEEN_ENOUGH = 100;
 
 /** A row of the candidates and its slot. */
@@ -185,7 +185,7 @@ function wantedAgain(unseen: readonly boolean[], shares: PageShares): boolean[] 
   return unseen.map((_, row) => lacking.some((share) => share.rows[row]));
 }
 
-/** The personal rows with one that may lead in front, if there is any: one of them, or else the best free one. */
+/** Returns the personal rows with one that may lead in front: one of these rows if possible, else the best free one. */
 function ledBy(
   picked: readonly number[],
   mayLead: readonly boolean[],

@@ -1,11 +1,11 @@
-// Lifts the stories of publishers that publish rarely, so that a weekly essay isn't buried by a wire service.
+// Ranks stories of publishers that rarely publish higher, so that a news agency doesn't bury a weekly essay.
 import type { Articles } from "../store/articles";
 import type { PoolStore } from "../store/pool_codes";
 import { type Preferences, RARE_FIRST } from "../store/preferences";
 import type { Candidates } from "./candidates";
 import { recency } from "./scores";
 
-/** Up to the first number of stories a week the lift is full; from the second on there is none. */
+/** Stories a week up to which a publisher gets the full lift, and from which on it gets none. */
 const [RARE_A_WEEK, OFTEN_A_WEEK] = [1, 16];
 const HALF_LIFE_HOURS = 168;
 

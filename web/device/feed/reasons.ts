@@ -12,7 +12,7 @@ import type { ScoreTerms, TermName } from "./scores";
 import { tally } from "./exploration";
 
 const CLICKS_NAMED = 3;
-/** This many stories read on a topic, or in a section, are worth mentioning. */
+/** Minimum number of stories read on a topic or in a section for a reason to state the count. */
 const READ_OFTEN = 2;
 
 /** The sentences shown to readers, by reason. */
@@ -31,11 +31,11 @@ const topicOf = (card: NewsCard): string => JSON.stringify([card.section, card.t
 
 /**
  * Returns one reason for each place of the page, in order.
- *
- * For a personal slot: the nameable term that raised the story's score furthest above the mean. Similarity to what was
- * read or liked is named only if the articles are close enough (similarity.ts). If no nameable term raises a story, the
- * reason says whether it is recent or its editors rated it above the mean; else it has no words, since no sentence would
- * say something of this story or this reader. recent [n]: whether each was published in the last `fresh_hours`.
+ * For a personal slot, it is the term that raised the story's score furthest above the mean, among terms that can be
+ * named. Similarity to what was read or liked is named only if the articles are close enough (similarity.ts). If no
+ * such term raises a story, the reason says whether it is recent or its editors rated it above the mean; otherwise it
+ * is empty, since nothing specific to this story or reader can be said. recent [n]: whether each was published in the
+ * last `fresh_hours`.
  */
 export function reasons(
   candidates: Candidates,

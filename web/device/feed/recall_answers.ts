@@ -80,7 +80,7 @@ export class RecallAnswers {
     return this.kept;
   }
 
-  /** What is left of the last run's answer, with vectors; null if nothing. */
+  /** Returns what is left of the previous run's answer, with vectors; null if nothing. */
   private ofLastRun(): Kept | null {
     const stored = this.preferences.get(LAST_ANSWER) as StoredAnswer | null;
     if (!stored) return null;

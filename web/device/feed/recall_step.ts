@@ -59,7 +59,7 @@ export class RecallStep {
       this.answers.asked = { why, trouble };
       if (!(trouble instanceof BackendRefused)) return null;
       if (BUSY.includes(trouble.problem.status)) return trouble.retryAfterSec ?? null;
-      // the server no longer knows it
+      // the server no longer answers this release
       if (report.message.release !== shortened((await this.serving.models()).release)) desk.memo.clear();
     }
     return null;

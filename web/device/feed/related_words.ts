@@ -20,7 +20,7 @@ interface Lists {
 
 let read: Lists | null = null;
 
-/** The terms of a search: the longest known phrases, then words, without those that say nothing alone. */
+/** Returns the search's terms: the longest known phrases, then single words, without words like "the". */
 export function termsOf(text: string): SearchTerm[] {
   const { skipped } = listsRead();
   const words = folded(text).split(/\s+/u).filter(Boolean).slice(0, QUERY_WORDS_LIMIT).flatMap(plain);
@@ -87,7 +87,7 @@ export function allForms(word: string): string[] {
 function termOf(phrase: readonly string[], related: readonly string[], skipped: ReadonlySet<string>): SearchTerm {
   const alternatives = related.map((other) => expression(other.split(" ")));
   const meaningful = phrase.filter((word) => !skipped.has(word));
-  // all of a phrase's words, though not side by side, are as good as a related one
+  // a story with all words of a phrase, though not in sequence, counts like one with a related word
   if (phrase.length > 1 && meaningful.length) alternatives.push(`(${meaningful.map((word) => `(${expression([word])})`).join(" AND ")})`);
   return { own: expression(phrase), related: alternatives.join(" OR ") };
 }
@@ -100,10 +100,11 @@ function expression(phrase: readonly string[]): string {
 
 function plain(word: string): string[] {
   const parts = wordsOf(word).replaceAll("_", " ").match(/[\p{L}\p{N}_]+/gu) ?? [];
-  return !parts.length || /^[\x00-\x7f]*$/.test(parts.join("")) ? parts : [parts.join(" ")]; // unspaced scripts stay one phrase
+  // unspaced scripts stay one phrase
+  return !parts.length || /^[\x00-\x7f]*$/.test(parts.join("")) ? parts : [parts.join(" ")];
 }
 
-/** The words that say nothing alone, and the related phrases of each phrase. */
+/** Returns the words that are ignored on their own, and the related phrases of each phrase. */
 function listsRead(): Lists {
   if (read) return read;
   const table = lists as unknown as { readonly skipped: string; readonly related: Readonly<Record<string, string>> };

@@ -1,4 +1,4 @@
-// The current feed and models, swapped as a whole while the reader goes on reading.
+// Holds the current feed and models, and replaces each as a whole while the reader keeps reading.
 import type { BackendUnreachable, DeviceError } from "../errors";
 import type { Profile } from "../reading/interest_profile";
 import { HOUR_MS, msOf } from "../protocol/moments";
@@ -14,8 +14,8 @@ import { grown } from "./offer";
 import type { UserPreferences } from "./preference_reader";
 
 /**
- * Serves one reader a stable page: the newest feed stays as it is, across reloads, until the reader asks for another or
- * it is `page_hours` old. One feed is built at a time; other requests wait for it.
+ * Serves one reader a stable page: the newest feed stays unchanged, across reloads, until the reader asks for another
+ * or it is `page_hours` old. One feed is built at a time; other requests wait for it.
  */
 export class Serving {
   private turn: Promise<unknown> = Promise.resolve();
@@ -220,7 +220,7 @@ export class Serving {
     return feed.items.length > 0 && age < this.context.weights.page_hours * HOUR_MS;
   }
 
-  /** Runs work after all work queued before it. */
+  /** Runs the work after all work that was queued before it. */
   private alone<R>(work: () => Promise<R>): Promise<R> {
     const mine = this.turn.then(work, work);
     this.turn = mine.catch(() => undefined);

@@ -1,5 +1,5 @@
-// Decides whether two articles are similar enough to say so: a shared topic or name, or a rare degree of similarity. A
-// wrong "close to" costs more trust than none.
+// Decides whether two articles are similar enough to say so: they share a topic or a rare name, or random pairs rarely
+// reach their cosine. A wrong "close to" costs more trust than saying nothing.
 import { properNames } from "../reading/interest_labels";
 import type { NewsCard } from "../protocol/news";
 import type { ReleaseManifest } from "../protocol/releases";

@@ -1,6 +1,5 @@
-// Opening and seeing stories: the click, the text, the reason, and which cards the reader has seen.
-//
-// Opening a story: the click, its text, why it was there, what lies near it.
+// Opens stories, and records which stories the reader saw.\nOpening a story records the click and gives its text, its
+// reason and related stories.
 import type { Clock } from "../protocol/moments";
 import type { Parts } from "../parts";
 import { leadsHome } from "../protocol/links";

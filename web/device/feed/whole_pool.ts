@@ -27,18 +27,18 @@ const FRESH_DAYS = 7;
 const DAY_US = 86_400_000_000;
 /** Number of similar stories shown, how many of the best results they may be similar to, and how many are examined. */
 const [NEAR, NEAR_LEADS, NEAR_LOOKED_AT] = [10, 5, 60];
-/** Weight of a related word, where the word itself has 1. */
+/** Weight of a related word; the word itself has 1. */
 const RELATED_WEIGHT = 0.9;
 /**
- * A topic counts as much as two words where all its stories have the word; half of that where 0.3 of them have it.
- * TOPIC_PRIOR stories without the word are added, so that a small topic proves little.
+ * Parameters of a topic's weight. A topic counts like two words if all its stories have the word, and half as much if
+ * 0.3 of them do. TOPIC_PRIOR stories without the word are added, so that a small topic proves little.
  */
 const [TOPIC_WEIGHT, TOPIC_HALF, TOPIC_PRIOR] = [2, 0.3, 3];
-/** Number of articles taken for each shown, since an event may have several and the reader may hide some. */
+/** Articles fetched per story shown, since an event may have several and the reader may hide some. */
 const EACH_STORY = 4;
-/** Least score of a story without all words: 25 queries that nothing answers reached 0.27 at most. */
+/** Minimum score of a story that lacks some of the words. 25 queries without an answer scored at most 0.27. */
 const MEANING_FLOOR = 0.275;
-/** Scores are rounded to this, so that both devices find the same ones equal. */
+/** Scores are rounded to 1 / ROUNDED, so that Python and browser devices find the same ties. */
 const ROUNDED = 1e6;
 
 /**
@@ -163,8 +163,8 @@ export class WholePool {
   }
 
   /**
-   * One page of the articles with every word of `text`, the best answers first, from the held results, opened up by `show`. Throws
-   * ErasedMeanwhile if the reader erases everything during the search.
+   * Returns one page of the articles with every word of `text`, best answers first, from the held results; `show`
+   * stores their cards. Throws ErasedMeanwhile if the reader erases everything during the search.
    */
   async search(text: string, page: number, { hidden: withHidden = false } = {}): Promise<SearchResults> {
     const { erasures } = this.serving;
@@ -172,7 +172,8 @@ export class WholePool {
     const hits = (await this.hits(text)).map((hit) => hit.id);
     if (this.serving.erasures !== erasures) throw new ErasedMeanwhile(); // no await from here on
     const meaning = this.byMeaning(text);
-    hits.sort((one, other) => (meaning.get(other) ?? 0) - (meaning.get(one) ?? 0)); // equal ones stay as `hits` has them
+    // results with equal scores keep the order of `hits`
+    hits.sort((one, other) => (meaning.get(other) ?? 0) - (meaning.get(one) ?? 0));
     const held = this.lists.holdFound(text, hits, "found", !this.isUnread());
     const hidden = withHidden ? new Set<string>() : this.stores.muteRules.hiddenAmong(held.ids);
     const { made_at, new: more } = held;

@@ -46,7 +46,7 @@ function drawnAddress(drawn: Drawn, name: string): string {
 const DRAWN = /^\/static\/art\/([a-z]+-\d+)\.svg$/;
 const PUBLISHERS = /^\/pictures\/([^/]+)\.webp\?of=[^&]*(?:&n=(\d))?$/;
 
-/** Returns the pictures that pages name. Sends no request. */
+/** Returns the pictures that pages refer to. Sends no request. */
 export class Pictures {
   /** Resolves once the drawn pictures are loaded, or can't be. */
   readonly ready: Promise<void>;

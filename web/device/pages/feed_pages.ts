@@ -21,7 +21,7 @@ const FRESH_SHOWN = 120;
 const FRESH_PAGE = 30;
 const LIST_PAGE = 30;
 const LIST_PAGES = 10_000;
-/** The first visit waits this long for the list of sections. */
+/** The first visit waits this long for the list of sections to arrive. */
 const SECTIONS_WAIT_MS = 1_500;
 const SAVED_HELD_MS = HOUR_MS / 4;
 /** The cycle of card shapes, so that a long page looks like a newspaper rather than a grid of tiles. */

@@ -1,4 +1,4 @@
-// Keeps the front page, as a newly opened device would draw it, for the next tab. The reader's next action removes it
+// Stores the front page, as a newly opened device would draw it, for the next tab. The reader's next action removes it
 // before it is performed, so that no tab shows an outdated page.
 import type { Asking } from "../link";
 import { HOUR_MS, msOf } from "../protocol/moments";
@@ -12,7 +12,7 @@ const KEPT_AFTER_MS = 300;
 const PICTURE = /<img\b[^>]* src="([^"]*)"/g;
 /** The templates' escapes for characters of an address. */
 const WRITTEN: Readonly<Record<string, string>> = { "&amp;": "&", "&#x2f;": "/", "&#x27;": "'", "&quot;": '"' };
-/** Seen cards change at most a number in the page's offer, which the next kept page will have right. */
+/** Seen cards change at most a number in the page's offer, which the next stored page will have right. */
 const SEEN_FORM = "/seen";
 const DELETES = /\/(?:delete|forget|erase)$/;
 
@@ -58,7 +58,7 @@ export class FrontPages {
     }
   }
 
-  /** Something may have changed the page: keeps it again at the next idle moment. */
+  /** Notes that the page may have changed, and stores it again at the next idle moment. */
   keepSoon(): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
@@ -85,7 +85,7 @@ export class FrontPages {
   }
 
   /**
-   * Draws the page to keep. Null if a device opened now would show another page, if the page has messages that belong to
+   * Draws the page to store. Returns null if a device opened now would show another page, if the page has messages for
    * this visit only, or if the drawn pictures aren't loaded yet.
    */
   drawn(): FrontPage | null {

@@ -139,7 +139,8 @@ export function artPath(card: { id: string; section: string; topic: string }): s
   return `/static/art/${pictureName(card)}.svg`;
 }
 
-/** The address of a story's page, opened from a feed, from search results, from a list at this path, or none of them. */
+/** The address of a story's page, opened from a feed, from search results, from a list at this path, or none of
+ * them. */
 export function storyLink(newsId: string, feed?: string | null, found?: string | null, list?: string | null): string {
   // an empty search is still a search
   const asked = query({ ...(feed ? { feed } : {}), ...(typeof found === "string" ? { found } : {}), ...(list ? { list } : {}) });
@@ -244,7 +245,7 @@ const TONES = { green: "", weak: "due", amber: "due", red: "bad" } as const;
 /** A page's values for its template, which may call functions among them. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** The requested page: path and query as in an address. */
+/** The requested page: path and query of its address. */
 export interface PageRequest {
   readonly path: string;
   readonly query: URLSearchParams;

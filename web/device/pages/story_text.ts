@@ -21,8 +21,8 @@ export interface ShownPicture {
 type IsHome = (url: string) => boolean;
 
 /**
- * picture: the device's own copy of the text's n-th picture, from 1; null if it isn't here. isHome: whether a link leads to
- * the host of this very page; such links are left out.
+ * Returns a text's HTML. picture: the device's own copy of the text's n-th picture, from 1; null if it isn't here.
+ * isHome: whether a link leads to the host of this very page; such links are left out.
  */
 export function storyHtml(
   pieces: readonly Piece[],

@@ -57,7 +57,7 @@ export function atMostExp(
 function exponential(numerator: bigint, denominator: bigint, scale: bigint): readonly [bigint, bigint] {
   let halvings = 0n;
   while (numerator >> halvings >= denominator) halvings++;
-  // Each squaring doubles the error, so extra digits are computed: for that, for the series, and for x below 1.
+  // Each squaring doubles the error, so extra digits are computed: for these, for the series, and for x below 1.
   const inner = scale + halvings + 32n;
   const one = 1n << inner;
   const x = (numerator << inner) / (denominator << halvings);

@@ -5,7 +5,7 @@
 import { type FixedPoint, RingError, type RingVector, addTo, centred, put, ringVector } from "../protocol/ring";
 import { atMostExp, type NoiseSource, words } from "./exact_samplers";
 
-/** In steps. Keeps every intermediate number of the sampler exact, or known to 2^-40. */
+/** Maximum sigma in steps: keeps every intermediate number of the sampler exact, or known to 2^-40. */
 export const SIGMA_LIMIT = 2 ** 24;
 /** Exceeds the relative error of exp(-x) in doubles for the exponents that occur. */
 const FLOAT_SLACK = 2 ** -40;

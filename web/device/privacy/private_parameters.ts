@@ -1,4 +1,4 @@
-// What of a training update may be shared; private parameters stop here, before clipping and noise.
+// Separates what may be shared of a training update from private parameters, before clipping and noise.
 import type { Values } from "../protocol/ring";
 import type { ModelEntry } from "../protocol/releases";
 

@@ -16,11 +16,10 @@ import type { NoiseSource } from "./exact_samplers";
 const GRAM_TOLERANCE = 1e-4;
 
 /**
- * Two reports with the same `name` and number say the same.
- *
- * name: hash of everything that the server influences and the true value is computed from. mechanism: by name, with
- * size and epsilon. encoder: the reader's vectors are by this one. directions: hash of what these are compared with.
- * gram: the directions' inner products [n x n], invariant under rotations of the space.
+ * What a report's number means: reports with the same `name` and number say the same.
+ * name: hash of everything that the server influences and the true value is computed from. mechanism: its name, size
+ * and epsilon. encoder: the encoder of the reader's vectors. directions: hash of the prototypes that the vectors are
+ * compared with. gram: the directions' inner products [n x n], invariant under rotations of the space.
  */
 export interface ReportMeaning {
   readonly name: string;
@@ -79,7 +78,7 @@ export function gramBytes(meaning: ReportMeaning): Bytes {
   return new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer);
 }
 
-/** The value of a blank report. */
+/** The value under which a blank report is stored. */
 export const UNKNOWN = -1;
 
 /** The mean of clicks [H, D], scaled to length 1; zero if they cancel out or there are none. */
@@ -108,13 +107,13 @@ export class ReportInput {
 
 /** A mechanism by a codebook, as the ledger and the page see it. */
 export interface Mechanism {
-  /** Of one fresh report. */
+  /** Cost of one new report. */
   readonly epsilon: number;
   /** The probability that the value sent is true, where that applies. */
   readonly truth?: number;
-  /** Its numbers for people, by the names in its label's texts. */
+  /** The mechanism's numbers for people, by the names in its label's texts. */
   readonly figures: Readonly<Record<string, number>>;
-  /** Its numbers, for the ledger. */
+  /** The mechanism's numbers, for the ledger. */
   readonly parameters: Readonly<Record<string, number>>;
 }
 

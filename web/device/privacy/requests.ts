@@ -22,7 +22,7 @@ export function sealReturned(answer: RecallAnswer): Sealed<BodiesRequest> {
   return Sealed.closeJson(bodiesRequest, request, free("post_processing"), words);
 }
 
-/** The mechanism of requests that are the same on every device. */
+/** Mechanism of requests that are the same on every device. */
 export const LIST_OF_EVERYBODY = "public_list";
 
 /** Seals a request for the default list's texts, in its order: a function of a public list, epsilon 0. */
@@ -34,11 +34,10 @@ export function sealCommon(listed: RecallAnswer): Sealed<BodiesRequest> {
 
 /**
  * Seals a request for the texts of a whole block of the pool, one of whose stories was found on this device and opened.
- *
- * Epsilon 0 is charged for the report that isn't made, and no epsilon is claimed for this request: it reveals that one
- * of the block's stories (neighbours by id, not by topic) was opened now, but not which. Blocks are the same on every
- * device. A server that fills the pool with articles that nobody would open learns which was opened. Throws RangeError
- * for a block of fewer than BLOCK, or of more than one request may name.
+ * Nothing is charged and no epsilon is claimed: the request reveals that one of the block's stories (neighbours by id,
+ * not by topic) was opened now, but not which. Blocks are the same on every device. A server that fills the pool with
+ * articles that nobody would open learns which was opened. Throws RangeError for a block of fewer than BLOCK, or of
+ * more than one request may name.
  */
 export function sealBlock(block: PoolBlock): Sealed<BodiesRequest> {
   const distinct = new Set(block.ids).size;

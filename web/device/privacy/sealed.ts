@@ -24,7 +24,7 @@ export interface Charge {
   readonly subject: string;
 }
 
-/** A zero charge: for a message made from nothing private, or from what was paid for. */
+/** Returns a charge of 0, for a message made from nothing private, or from what was paid for. */
 export function free(mechanism: string, subject = "", payloadSha256 = ""): Charge {
   return { channel: "none", mechanism, parameters: {}, epsilon: 0, delta: 0, payloadSha256, subject };
 }

@@ -1,5 +1,5 @@
-// Story texts as they travel: HTML of one small vocabulary, read strictly (defined in protocol/bodies.py and .toml). Pages
-// write the pieces of a text, never the string that came.
+// Reads story texts as they are sent: HTML of one small vocabulary, checked strictly (protocol/bodies.py and .toml).
+// Pages write the pieces of a text, never the received string.
 import table from "../../../protocol/bodies.toml";
 import { leadsOut } from "./links";
 
@@ -140,7 +140,7 @@ export function piecesOf(text: string): Piece[] {
     return readBody(text);
   } catch (outside) {
     if (!(outside instanceof BodyError)) throw outside;
-    return piecesOfText(text); // its markup is shown as characters, which can do nothing
+    return piecesOfText(text); // markup is shown as characters, which are harmless
   }
 }
 

@@ -49,7 +49,7 @@ export function literal<const T extends readonly (string | number)[]>(...values:
   };
 }
 
-/** An integer. Beyond 2^53 JavaScript has no exact ones, so such a number is rejected. */
+/** Reads an integer. JavaScript has no exact integers beyond 2^53, so such a number is rejected. */
 export function integer({ min = -Infinity, max = Infinity } = {}): Form<number> {
   return {
     read(value) {

@@ -147,7 +147,7 @@ function quotient(whole: Size, part: Size): Size | null {
   return part[0] < 1 || whole[0] % part[0] ? null : [whole[0] / part[0], left];
 }
 
-/** The size for these sizes of the axes. */
+/** The size for given lengths of the axes. */
 const bound = ([number, names]: Size, axes: ReadonlyMap<string, number>): number =>
   names.reduce((all, name) => all * (axes.get(name) ?? 0), number);
 
@@ -215,7 +215,7 @@ class GraphNode {
     return axis < 0 ? axis + rank : axis;
   }
 
-  /** The sum of sizes plus a number: one term, or a new axis named by its terms. */
+  /** Returns the sum of sizes plus a number, as one term or a new axis named by its terms. */
   sumOf(sizes: Shape, more = 0): Size {
     const all = new Map<string, Size>([["", fixed(more)]]);
     for (const size of sizes) {

@@ -46,7 +46,7 @@ export const newsCard = record({
   topic: text({ max: 80 }),
   story: absent(text({ max: 80 })),
   published_at: moment,
-  /** False: it arrived then, and its age is unknown. */
+  /** False: the time is that of its arrival, and its age is unknown. */
   dated: optional(truth, true),
   weight: real({ min: 0, max: 1 }),
   /** Newest first. */
@@ -55,8 +55,8 @@ export const newsCard = record({
 export type NewsCard = ValueOf<typeof newsCard>;
 
 /**
- * When an article counts as published wherever articles are ordered, in milliseconds since 1970: one of unknown age
- * comes after dated ones.
+ * Returns the time by which an article is sorted, in milliseconds since 1970. One of unknown age comes after dated
+ * ones.
  */
 export function countedMs(card: NewsCard): number {
   return msOf(card.published_at) - (card.dated ? 0 : UNDATED_MS);

@@ -6,7 +6,7 @@ import { distinct, newsId } from "./ids";
 import { blobRef } from "./releases";
 
 export const [PICTURE_WIDTH, PICTURE_HEIGHT] = [480, 300];
-/** Limit for a card's picture, whose size in pixels is fixed. */
+/** Limit for a card's picture, whose width and height are fixed. */
 export const PICTURE_LIMIT_BYTES = 16_384;
 /** Limits for a picture in a text, which is shown whole. */
 export const [TEXT_PICTURE_WIDTH, TEXT_PICTURE_HEIGHT] = [800, 2_400];

@@ -8,7 +8,7 @@ export const POPULAR_LIMIT = 200;
 export const LIFT_STEP = 1 / 32;
 /** Lifts are reported from -2 to 2: a rate from a seventh of the usual one to seven times it. */
 export const LIFT_REACH = 2;
-/** The name of a count's data, and the tensors of a device's vector, each float32 [n]. */
+/** Names of a count's data, and of the tensors of a device's vector, each float32 [n]. */
 export const MATERIAL = "news";
 export const DISPLAYED = "displayed";
 export const CLICKED = "clicked";

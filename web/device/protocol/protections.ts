@@ -60,12 +60,12 @@ export const secureSum = record(
 );
 export type SecureSum = ValueOf<typeof secureSum>;
 
-/** X: the bound of every coordinate of n_u g. */
+/** X, the bound of every coordinate of n_u g. */
 export function boundOf(sum: { readonly clip: number; readonly weight_limit: number }): number {
   return sum.clip * sum.weight_limit;
 }
 
-/** The most by which replacing all of a device's data can move its vector, in fixed-point steps. */
+/** Returns the largest distance by which replacing all of a device's data can move its vector, in fixed-point steps. */
 export function reachSteps(sum: SecureSum): number {
   return (sum.nonnegative ? Math.sqrt(2) : 2) * sum.clip * 2 ** sum.fraction_bits;
 }

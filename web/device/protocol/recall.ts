@@ -51,7 +51,7 @@ export const basisLaplaceReport = record(
   },
 );
 
-/** The same without its privacy gaps: always as many channels, and noisy shares. */
+/** Uni-FedRec's report without its privacy gaps: always the same number of channels, and noisy shares. */
 export const basisL1Report = record(
   { kind: kind("basis_l1"), scores, shares: optional(list(score, { max: CHANNELS_LIMIT }), []) },
   (report) => {

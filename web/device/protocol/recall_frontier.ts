@@ -3,7 +3,7 @@
 // logarithm of the size; beyond them the nearest is used. A list as long as the pool holds all of it.
 import figures from "../../../protocol/recall_frontier.json";
 
-/** Recall points given up for less epsilon or fewer bytes: under one half, the error of the figures. */
+/** Recall points given up for less epsilon or fewer bytes: less than 0.5, which is the error of the figures. */
 export const SLACK = 0.3;
 /** Default list length. */
 export const USUAL_PLACES = 400;
@@ -33,7 +33,7 @@ export interface ListChoice {
   readonly best: number;
 }
 
-/** What the choice depends on; nothing derived from clicks. codebooks: (K, epsilon) of the release's. */
+/** What the choice depends on, none of it derived from clicks. codebooks: (K, epsilon) of the release's codebooks. */
 export interface ChoiceTerms {
   readonly epsilonLimit: number;
   readonly bytesLimit: number;
@@ -75,10 +75,9 @@ export function chooseList(news: number, { epsilonLimit, bytesLimit, codebooks, 
 }
 
 /**
- * The value of a report for a pool of this many articles; null if not measured.
- *
- * Returns the points over the default list of the same usual length, the longest list's length, and what that length
- * gains every device over the usual one.
+ * Returns the value of a report for a pool of this many articles; null if not measured.
+ * It consists of the points gained over the default list of the usual length, the longest list's length, and the points
+ * that this length gains every device over the usual one.
  */
 export function gainOf(
   mode: string,

@@ -87,8 +87,8 @@ function colludingNeighbours(members: number, degree: number, colluding: number,
 }
 
 /**
- * Union bound over n^2 / 2 pairs of gaps, each of k/2 members, times the probability that k given members are all
- * removed.
+ * Returns a union bound over n^2 / 2 pairs of gaps, each of k/2 members, times the probability that k given members are
+ * all removed.
  */
 function hangsTogether(members: number, degree: number, removed: number): boolean {
   const gone = BigInt(members) ** 2n * permutations(removed, degree);
@@ -297,7 +297,8 @@ export type Agreements = ValueOf<typeof agreements>;
 /** This device's share of one secret of one member. */
 export const revealedShare = record({ member, share: bytes({ min: SHARE_BYTES, max: SHARE_BYTES }) });
 
-/** Sent in the `unmask` stage: shares of survivors' self-mask seeds and of dropped members' mask keys, never both of one member. */
+/** Sent in the `unmask` stage: shares of survivors' self-mask seeds and of dropped members' mask keys, never both
+ * of one member. */
 export const revealedShares = record(
   { seeds: list(revealedShare, { max: MEMBERS_LIMIT }), keys: list(revealedShare, { max: MEMBERS_LIMIT }) },
   ({ seeds, keys }) => {

@@ -26,7 +26,7 @@ export class TextCatalogue {
     return this.found(name) as Readonly<Record<string, string>>;
   }
 
-  /** A table of short names and sentences. Throws RangeError. */
+  /** Returns a table of short names and sentences. Throws RangeError. */
   pairs(name: string): Readonly<Record<string, readonly [string, string]>> {
     return this.found(name) as Readonly<Record<string, readonly [string, string]>>;
   }

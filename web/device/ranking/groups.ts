@@ -122,10 +122,10 @@ export class GroupRanker implements LocalRanker {
     return this.choice.inForce(clicks);
   }
 
-  /** Does nothing: no parameter of a grouped ranker is private. */
+  /** Does nothing: grouped rankers have no private parameters. */
   takeOwn(): void {}
 
-  /** Does nothing: it uses clicks only. */
+  /** Does nothing: a grouped ranker uses clicks only. */
   takeViews(): void {}
 
   /** Like `Ranker.fit`, with the model of the reader's group. */

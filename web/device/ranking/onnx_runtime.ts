@@ -32,7 +32,7 @@ const LOADED_BY: ort.InferenceSession.SessionOptions = { executionProviders: ["w
 /** The bytes of ort-wasm-simd-threaded.wasm, or a function that fetches them when needed. */
 export type RuntimeFile = ArrayBuffer | Uint8Array | (() => Promise<ArrayBuffer | Uint8Array>);
 
-/** The wasm is started with the first graph. */
+/** Starts the wasm runtime with the first graph. */
 export class OnnxRuntime implements Runtime {
   private starting: Promise<void> | null = null;
 

@@ -5,7 +5,7 @@ import { CLICKS_LIMIT } from "../protocol/recall";
 /** The name of a graph's free click axis. */
 export const CLICKS_AXIS = "clicks";
 
-/** Numbers in C order, by axes. spent: not read again, so a run may take over their memory. */
+/** Numbers in C order, by axes. spent: they aren't read again, so a run may take over their memory. */
 export interface Values {
   readonly dims: readonly number[];
   readonly data: Float32Array;

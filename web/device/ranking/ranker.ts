@@ -93,7 +93,7 @@ export class Ranker implements LocalRanker {
     if (this.graph.private.size) this.graph.takePrivate(parameters(this.name));
   }
 
-  /** Does nothing: it uses clicks only. */
+  /** Does nothing: this ranker uses clicks only. */
   takeViews(): void {}
 
   /**

@@ -8,7 +8,7 @@ import { SharedPadding, type Values } from "./padding";
 import type { LoadedGraph, Runtime } from "./onnx_runtime";
 
 const PARAMETER_PREFIX = "p.";
-/** Limit for the reason of a refusal: shapes in it come from the server and may be long. */
+/** Maximum length of the reason for a refusal; its shapes come from the server and may be long. */
 const WORDS_LIMIT = 400;
 const CHECKED_KEPT = 256;
 const checked = new Map<string, GraphCosts>();

@@ -8,7 +8,7 @@ import type { GraphSession, Graphs, Weights } from "./session";
 
 const VIEWS = ["reading", "searches"] as const;
 type View = (typeof VIEWS)[number];
-/** It has no features. */
+/** An empty result: a ranker of views has no features. */
 const NONE: Fit["contributions"] = new Map();
 /** Name prefixes of the views' user towers in a release, and of user tower and item tower in a graph. */
 const [USER_TOWERS, USER_TOWER, ITEM_TOWER] = ["user_towers.", "user_tower.", "item_tower."] as const;

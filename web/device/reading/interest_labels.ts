@@ -143,7 +143,8 @@ function* namesFor(label: string, group: Group, rivals: readonly Group[]): Gener
   for (let number = 2; ; number++) yield `${label} ${number}`;
 }
 
-/** Terms in at least a quarter of the group's articles and in a greater share than in any rival, by the difference. */
+/** Returns terms that occur in a quarter of the group's articles and in a larger share of them than in any rival's,
+ * sorted by the difference. */
 function telling(
   terms: Iterable<string>,
   group: Group,

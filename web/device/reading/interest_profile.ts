@@ -203,7 +203,7 @@ export class InterestNames {
     this.keep(this.kept().map((one) => without(one, gone)));
   }
 
-  /** Each article belongs to one kept interest: earlier ones lose these articles to this one. */
+  /** Stores one interest for these articles; they are removed from every earlier one. */
   private say(news: Set<string>, said: (held: InterestChoice | null) => Pick<InterestChoice, "name" | "muted">): void {
     if (!news.size) return;
     const kept = this.kept();

@@ -7,7 +7,7 @@ import { UNSPACED_ANY, folded } from "../store/searches";
 export const PATTERN_KINDS = ["word", "phrase", "regex"] as const;
 export type PatternKind = (typeof PATTERN_KINDS)[number];
 export const PATTERN_CHARS = 200;
-/** Only this many characters of a longer text are searched. */
+/** Only this many characters from the start of a longer text are matched. */
 const TEXT_CHARS = 20_000;
 const REGEX_TEXT_CHARS = 4_000;
 const NODES_LIMIT = 400;
@@ -62,7 +62,7 @@ function has({ ranges, negated }: Chars, code: number): boolean {
   return ranges.some(([low, high]) => low <= code && code <= high) !== negated;
 }
 
-/** A state: reads a character, or passes on without one ('start' and 'end' only at those places). */
+/** A state: reads a character, or passes on without one (only there, for 'start' and 'end'). */
 interface Node {
   readonly kind: "read" | "pass" | "start" | "end" | "match";
   readonly chars?: Chars;

@@ -78,7 +78,7 @@ function compiledOf(rule: MuteRule): (readonly [MuteRule, Matches])[] {
     return [[rule, matcher(rule.kind, rule.pattern)]];
   } catch (refused) {
     if (!(refused instanceof PatternRefused)) throw refused;
-    console.warn(`mute rule ${rule.id} can't be used: ${refused.message}`); // another version wrote it
+    console.warn(`mute rule ${rule.id} can't be used: ${refused.message}`); // another version wrote this rule
     return [];
   }
 }

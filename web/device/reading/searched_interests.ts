@@ -23,7 +23,7 @@ export class SearchedInterests {
     private readonly clock: Clock,
   ) {}
 
-  /** The unit mean [D] over saved searches and followed topics; null if none has a vector. */
+  /** Returns the unit mean [D] over saved searches and followed topics; null if none has a vector. */
   vector(encoder: string): Float32Array | null {
     const wanted = this.wanted();
     if (!wanted.length) return null;
@@ -51,7 +51,7 @@ export class SearchedInterests {
     return wanted.flatMap(([kind, name]) => {
       const known = held.find((one) => one.kind === kind && one.name === name);
       if (known && now - known.madeAt < MADE_ANEW_AFTER_MS) return [known.vector];
-      // without matches in the store today, the previous vector stays valid
+      // without matches today, the previous vector stays valid
       const vector = this.meanOfNews(this.matches(kind, name), encoder) ?? known?.vector;
       if (!vector) return [];
       const made: SearchVector = { kind, name, encoder, vector, madeAt: now };

@@ -1,5 +1,4 @@
-// Chooses the report to send: the current one, otherwise a new one, which may be charged, otherwise one that reveals
-// nothing new.
+// Chooses the report to send: the current one, else a new one, which may be charged, else one that reveals nothing new.
 import { BudgetSpent } from "../errors";
 import { HOUR_MS, type Clock } from "../protocol/moments";
 import { carriedTo, meaningOf, ReportInput, type Reporter } from "../privacy/reporter";
@@ -84,7 +83,7 @@ export class ReportChoice {
     return new ReportInput(clicks, labels, wanted ? this.sources.searched(models.encoder) : null);
   }
 
-  /** The reader's ceiling that is too low for any report, whatever was spent; null if neither is. */
+  /** Returns which of the reader's ceilings is below the cost of a single report; null if neither is. */
   beyond({ mechanism }: Reporter): "day" | "life" | null {
     const { life: { reports: life }, day: { reports: day } } = this.desk.ledger.ceilings; // prettier-ignore
     if (life !== null && mechanism.epsilon > life * (1 + ROUNDING)) return "life";

@@ -1,7 +1,6 @@
-// The report modes: each one value that names its mechanism, its reporter and its label. This device reports in `interest`
-// and `code` and searches in `broadcast`; under the Python device's modes for comparison it sends no report.
-//
-// A label is what people read about a mode. The texts are those of the Python device.
+// The report modes; each is a value that names its mechanism, its reporter and its label. This device reports in
+// `interest` and `code` and searches in `broadcast`; in the Python device's comparison modes it sends no report.\nA
+// label is what people read about a mode. The texts are those of the Python device.
 import labels from "../../../device_app/reports/labels.toml";
 import { RandomisedCode } from "../privacy/mechanisms/code";
 import type { Mechanism, Reporter } from "../privacy/reporter";
@@ -46,12 +45,12 @@ export class Label {
     return this.text("title", null);
   }
 
-  /** What epsilon does not cover. */
+  /** What epsilon does not cover, in a sentence. */
   get uncovered(): string {
     return LABELS.say("uncovered");
   }
 
-  /** The mode in a paragraph. */
+  /** Returns the paragraph that describes the mode, with this mechanism's figures. */
   paragraph(mechanism: Mechanism | null): string {
     return this.text("paragraph", mechanism ?? this.shown.usual ?? null);
   }
@@ -69,16 +68,9 @@ export class Label {
 const FEWEST_NEW_CLICKS = 3;
 
 /**
-<<<<<<< HEAD
- * label: texts for people. Of a mode in which this device reports (`reporting`): mechanism randomises, and reporter
- * makes the reports with it. finds: who finds articles beyond the default list: the server from a report, this device
- * in its copy of the pool ('here'), or nobody. chooses: for a mode that depends on the pool's size, selects mode and
- * list length.
-=======
- * label: texts for people. If this device reports in this mode: mechanism randomises, and reporter uses it to make the
+ * label: texts for people. If this device reports in this mode, mechanism randomises, and reporter uses it to make the
  * reports. finds: who finds articles beyond the default list: the server from a report, this device in its copy of the
  * pool ('here'), or nobody. chooses: for a mode that depends on the pool's size, selects mode and list length.
->>>>>>> dd2a13f9 (web: word errors and docstrings in plain English)
  */
 export interface ReportMode {
   readonly label: Label;

@@ -21,7 +21,7 @@ export class ReportPolicy {
     return inForce(this.own(), this.choice());
   }
 
-  /** The mode in force. */
+  /** The mode in effect. */
   get mode(): ReportMode {
     return MODES[this.settings.mode];
   }
@@ -32,7 +32,6 @@ export class ReportPolicy {
     return manifest ? choiceOf(this.own(), manifest.news, manifest.recall) : null;
   }
 
-  /** What may be charged. */
   ceilings(): Ceilings {
     return ceilingsOf(this.own());
   }

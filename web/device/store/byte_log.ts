@@ -100,7 +100,7 @@ export class ByteLog {
     return this.database.quickTransaction(work);
   }
 
-  /** Records that no complete response came. */
+  /** Records that no complete answer arrived. */
   failed(entry: number, why: string, ms: number): void {
     this.database.run("UPDATE traffic SET trouble = ?, ms = ? WHERE id = ?", [why, ms, entry]);
   }

@@ -44,7 +44,7 @@ export function pageOf<T>(rows: readonly T[], number: number, total: number): Pa
   return { rows, number, total, pages: Math.max(1, Math.ceil(total / PAGE_SIZE)) };
 }
 
-/** Number of rows before page `number`; throws RangeError below page 1. */
+/** Returns the number of rows before page `number`. Throws RangeError below page 1. */
 export function offset(number: number): number {
   if (number < 1) throw new RangeError(`page ${number}: pages count from 1`);
   return (number - 1) * PAGE_SIZE;
@@ -265,7 +265,7 @@ export class Database {
       try {
         statement.reset(true);
       } catch {
-        // SQLite repeats the last step's error, which was thrown above
+        // SQLite repeats the last step's error, which was already thrown
       }
     }
   }
@@ -289,7 +289,7 @@ export class Database {
     this.statements.clear();
   }
 
-  /** Clears all caches, including for rows written without them. */
+  /** Clears all caches, even those of rows that weren't written through them. */
   forgetAll(): void {
     for (const forget of this.undone) forget();
   }
@@ -339,7 +339,7 @@ function storeError(broken: unknown): unknown {
 
 /** Starts SQLite from the bytes of sqlite3.wasm. */
 async function started(wasm: Uint8Array | ArrayBuffer): Promise<Sqlite3Static> {
-  // of its file systems only the pool of held files is used; web/bundling.mjs removes the others
+  // Only SQLite's pool of held files is used; web/bundling.mjs removes its other file systems.
   const settings = globalThis as { sqlite3ApiConfig?: unknown };
   settings.sqlite3ApiConfig = { disable: { vfs: { kvvfs: true, opfs: true, "opfs-vfs": true, "opfs-wl": true } } };
   const init = sqlite3InitModule as unknown as (options: object) => Promise<Sqlite3Static>;
@@ -446,7 +446,7 @@ export class LazyDatabase {
     return this.made().transaction(work);
   }
 
-  /** Runs one statement, inside a transaction only. Returns the number of rows it changed. */
+  /** Runs one statement, only inside a transaction. Returns the number of rows it changed. */
   run(sql: string, params: readonly Value[] = []): number {
     return this.made().run(sql, params);
   }

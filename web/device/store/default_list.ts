@@ -74,7 +74,7 @@ export class PulledShards {
     return this.database.one<{ encoder: string }>("SELECT encoder FROM encoder")?.encoder ?? null;
   }
 
-  /** Names the current state of this encoder's vectors on this device; null while they are incomplete. */
+  /** Returns the name of this encoder's vectors as stored on this device; null while they are incomplete. */
   generation(encoder: string): string | null {
     const row = this.database.one<{ generation: number }>("SELECT generation FROM encoder WHERE encoder = ?", [encoder]);
     return row ? `${encoder}/${row.generation}` : null;

@@ -20,12 +20,12 @@ export const VERSION = 2;
 export const LIMIT_BYTES = 128 * 2 ** 20;
 /** Tolerated difference between two devices' clocks. */
 const LEEWAY_MS = HOUR_MS / 6;
-/** A dozen a day for ten years. */
+/** Maximum number of charges: a dozen a day for ten years. */
 const CHARGES_LIMIT = 50_000;
 const VECTOR_BYTES_LIMIT = 4 * 4_096;
 /**
- * Time columns, by table, that may not be later than the file: a click dated next year would be the newest for a year,
- * and would suggest for as long that its reader is reading now.
+ * Time columns, by table, that may not be later than the file: a click dated next year would count as the newest, and
+ * as current reading, for a year.
  */
 const MOMENTS = {
   charge: ["at"],

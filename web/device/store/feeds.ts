@@ -68,7 +68,6 @@ export class FeedStore {
     this.database.quickTransaction(() => this.database.run(sql, [feed.content, feed.feedId]));
   }
 
-  /** Deletes a feed. */
   drop(feedId: string): void {
     this.database.quickTransaction(() => this.database.run("DELETE FROM feed WHERE feed_id = ?", [feedId]));
   }

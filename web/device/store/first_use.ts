@@ -1,7 +1,6 @@
-// Whether an empty store is this reader's first one here; only the reader can know.
-//
-// A server can make the browser clear the site's data (`Clear-Site-Data`); the browser itself and its user can, too.
-// Any marker of earlier use is then cleared as well.
+// Records whether an empty store is this reader's first one here, which only the reader can know.\nA server can make
+// the browser clear the site's data (`Clear-Site-Data`); the browser itself and its user can, too. Any marker of
+// earlier use is then cleared as well.
 import type { Preferences } from "./preferences";
 
 const FIRST_USE = "first_use";

@@ -39,14 +39,14 @@ export async function hasPrivateFile(): Promise<boolean> {
 export class HeldFiles {
   private constructor(private readonly names: readonly string[]) {}
 
-  /** For the open databases. */
+  /** Returns the held files of the open databases. */
   static async here(): Promise<HeldFiles> {
     const names: string[] = [];
     for await (const [name] of (await files()) as unknown as AsyncIterable<[string, FileSystemHandle]>) names.push(name);
     return new HeldFiles(names);
   }
 
-  /** Whether they no longer exist. */
+  /** Returns whether the files no longer exist. */
   async areGone(): Promise<boolean> {
     const [first] = this.names;
     if (first === undefined) return true;

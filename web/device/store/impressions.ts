@@ -1,6 +1,6 @@
-// What feeds displayed and what was seen: an impression is served when its feed is made, and viewed once half of its
-// card was in sight for a second. Viewed articles rank lower in later feeds; those not clicked are negatives in
-// training.
+// Impressions: articles that feeds served, and which of them were viewed. An impression is served when its feed is
+// made, and viewed once half of its card was in view for a second. Viewed articles rank lower in later feeds; those not
+// clicked are negatives in training.
 import { fromUs, toUs, type Database } from "./database";
 
 /** One feed with at least one click: its seen articles, in order, and the clicked ones. */

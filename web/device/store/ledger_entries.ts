@@ -118,7 +118,7 @@ export class LedgerRepository implements ChargeStore {
   }
 }
 
-/** The start in microseconds; of all time for -Infinity. */
+/** Converts a start time to microseconds; -Infinity means all time. */
 function from(since: number): number {
   return since === -Infinity ? 0 : toUs(since);
 }
@@ -129,7 +129,7 @@ function finite(charge: Charge, name: string): number {
   return value;
 }
 
-/** As stored: its parameters as JSON. */
+/** A row as stored, with its parameters as JSON. */
 type Kept<T> = Omit<T, "parameters"> & { readonly parameters: string };
 
 function read<T extends { readonly parameters: string }>(row: T) {

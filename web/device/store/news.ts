@@ -8,7 +8,7 @@ import { wordsOfCard } from "./searches";
 
 export type Naming = "topic" | "section" | "publisher";
 const WIDE = "SELECT value FROM json_each(?)";
-/** This many articles of each publisher are kept, whatever their age, as on the server. */
+/** This many of a publisher's articles are never pruned, as on the server. */
 const KEPT_OF_A_PUBLISHER = 20;
 const LAST_OF_PUBLISHERS = `
   SELECT id FROM (

@@ -1,4 +1,4 @@
-// What the reader said explicitly: liked, less of this, saved; followed and blocked.
+// The reader's explicit feedback: liked, less of this, saved; followed and blocked.
 import { fromUs, toUs, type Database, type LazyDatabase } from "./database";
 
 export const REACTION_KINDS = ["like", "less", "save"] as const;
@@ -55,7 +55,6 @@ export class Feedback {
   }
 }
 
-/** A topic, section or publisher by name, and the reader's stance on it. */
 export interface NamedStance {
   readonly kind: StanceKind;
   readonly name: string;

@@ -6,7 +6,7 @@ import { fromUs, toUs, type Database } from "./database";
 import { RoundTakenOver } from "../errors";
 import type { Bytes } from "../protocol/forms";
 
-/** Stored in place of a round id if a window was spent without contributing. */
+/** Stored in place of a round id for a window that was skipped without contributing. */
 export const PASSED_OVER = "passed over until ";
 
 /** A count that this device paid for: its reader's displays and clicks after `since` until `until`, and how many. */
@@ -71,7 +71,8 @@ export class CountLog {
     });
   }
 
-  /** Spends everything until `until` without contributing it: a lost database may have recorded it as contributed. */
+  /** Skips everything until `until`: it is never contributed, since a lost database may have recorded it as
+   * contributed. */
   passOver(until: number): void {
     this.database.transaction(() => {
       const spent = this.spent();

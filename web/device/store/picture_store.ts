@@ -12,7 +12,7 @@ const MARK_CHARS = 12;
 export interface StoredPictures {
   readonly text: Uint8Array;
   readonly shards: readonly string[];
-  /** By `named`. */
+  /** Marks by `named`. */
   readonly marks: ReadonlyMap<string, string>;
 }
 
@@ -73,8 +73,8 @@ export class PictureStore {
   }
 
   /**
-   * Deletes what neither the current list nor this one names, such as shards of lists never completed, so that there
-   * are never more than two lists' pictures, twice PICTURES_LIMIT_BYTES.
+   * Deletes pictures that neither the current list nor this one names, such as those of lists never completed, so that
+   * at most two lists' pictures are stored (twice PICTURES_LIMIT_BYTES).
    */
   makeRoom(listing: PictureList): void {
     this.database.quickTransaction(() => this.keepOnly([...hashesOf(listing), ...(this.current()?.shards ?? [])]));
@@ -97,7 +97,7 @@ export class PictureStore {
     this.database.run("DELETE FROM picture WHERE shard NOT IN (SELECT value FROM json_each(?))", [listOf(shards)]);
   }
 
-  /** Deletes all of them. */
+  /** Deletes all pictures. */
   drop(): void {
     this.database.transaction(() => {
       this.database.run("DELETE FROM picture_list");

@@ -201,7 +201,7 @@ export class PoolIndex {
       .map(({ id, relevance, published_us }) => ({ id, relevance, publishedUs: published_us }));
   }
 
-  /** Indexed cards that match an FTS5 expression, in no order. */
+  /** Returns indexed cards that match an FTS5 expression, in no order. */
   matching(expression: string): WordMatch[] {
     return this.database.rows(
       `SELECT ${MATCHED} FROM pool_text JOIN article ON article.id = pool_text.id WHERE pool_text MATCH ?`,

@@ -9,7 +9,7 @@ export const PRIVACY_CHANGES = "privacy";
 export const TAKEN_OVER = "taken_over";
 /** Encoder and ids of the last answer to a report, and whether the report was blank. */
 export const LAST_ANSWER = "last_answer";
-/** False: stories of rare publishers are not ranked higher. */
+/** False: stories of publishers that rarely publish are not ranked higher. */
 export const RARE_FIRST = "rare_first";
 /** Whether the reader hides publishers' pictures. */
 export const PICTURES_HIDDEN = "pictures_hidden";
@@ -46,14 +46,14 @@ export type Parameters = Readonly<Record<string, Tensor>>;
 export class PrivateParameters {
   constructor(private readonly database: Database) {}
 
-  /** By name; empty before the first step under this encoder. */
+  /** Returns parameters by name; empty before the first step under this encoder. */
   get(model: string, encoder: string): Parameters {
     const found = "SELECT parameters FROM private_parameters WHERE model = ? AND encoder = ?";
     const row = this.database.one(found, [model, encoder]);
     return row ? Object.fromEntries(load(new Uint8Array(row["parameters"] as Uint8Array))) : {};
   }
 
-  /** Replaces them, in the caller's transaction. Throws RangeError for values that aren't finite. */
+  /** Replaces the parameters, in the caller's transaction. Throws RangeError for values that aren't finite. */
   keep(model: string, encoder: string, parameters: Parameters): void {
     for (const [name, tensor] of Object.entries(parameters))
       if (!(tensor.data instanceof Float32Array) || !tensor.data.every(Number.isFinite))

@@ -22,8 +22,8 @@ export interface StoredRelease {
 }
 
 /**
- * publicKey: signs what this device accepts; first: the key that the reader started with; rotation: the number of the
- * last rotation since, 0 for none.
+ * publicKey: must sign what this device accepts. first: the key that the reader started with. rotation: the number of
+ * the last rotation from it, 0 for none.
  */
 export interface TrustedKey {
   readonly publicKey: Bytes;
@@ -123,8 +123,8 @@ export class InstalledReleases {
   }
 
   /**
-   * The key that must have signed the backend's messages; null before the first release. fromSettings: the reader's
-   * choice; it overrides the first key seen, and stands for the key that it was rotated to.
+   * Returns the key that must have signed the server's messages; null before the first release. fromSettings: the
+   * reader's choice. It takes precedence over the first key seen; if it was rotated, its successor is returned.
    */
   trustedKey(fromSettings: Bytes | null = null): TrustedKey | null {
     const row = this.database.one<{ public_key: Bytes; first: Bytes; rotation: number }>(

@@ -1,5 +1,5 @@
-// The report in use, which costs only when it is first sent, and every report ever drawn: when a reader returns to an
-// earlier value, the report drawn then is sent again, and nothing is drawn or charged.
+// Stores the report in use, and every report ever drawn. Sending one again costs nothing: when a reader returns to an
+// earlier value, the report drawn for it is sent again.
 import type { Bytes } from "../protocol/forms";
 import { toUs, type Database } from "./database";
 

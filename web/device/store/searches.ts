@@ -1,7 +1,6 @@
-// Word search on the device, in any script; saved searches, and articles opened from search results.
-//
-// The search is by letters anywhere in a word, and by SQLite's FTS5, and stores no words. All of it stays in this view's
-// own store.
+// Searches the device's articles by words, in any script; stores saved searches, and articles opened from search
+// results.\nThe search uses substrings and SQLite's FTS5, and stores no query. Everything stays in this view's own
+// store.
 import { piecesOf, textOfBody } from "../protocol/bodies";
 import { msOf } from "../protocol/moments";
 import type { NewsCard } from "../protocol/news";
@@ -152,7 +151,7 @@ export class SearchIndex {
       .map(({ id, relevance, at }) => ({ id, relevance, publishedUs: toUs(msOf(at)) }));
   }
 
-  /** Articles whose cards match an FTS5 expression, in no order; `hits` has indexed what is new. */
+  /** Returns articles whose cards match an FTS5 expression, in no order. Call `hits` first: it indexes new ones. */
   matching(expression: string): WordMatch[] {
     return this.database.rows(
       `SELECT ${MATCHED} FROM news_text JOIN news ON news.rowid = news_text.rowid JOIN article ON article.id = news.id

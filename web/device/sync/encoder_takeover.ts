@@ -109,7 +109,7 @@ export class EncoderTakeover {
   async step(): Promise<boolean> {
     const installed = await this.releases.refresh();
     try {
-      // Vectors first: otherwise the feed would lack all of the reader's clicks. If the pull is interrupted, the
+      // Vectors come first: otherwise the feed would lack all of the reader's clicks. If the pull is interrupted, the
       // release is used anyway, with the vectors here, and the next step pulls the rest.
       await this.vectors.refresh();
     } finally {

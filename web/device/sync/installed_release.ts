@@ -1,4 +1,4 @@
-// A current release: its manifest, graphs and weights, all checked when it was installed.
+// The release in use: its manifest, graphs and weights, all checked when it was installed.
 import { GraphMismatch, NoRelease, ReleaseRefused } from "../errors";
 import { FEATURES } from "../ranking/ranker";
 import type { GroupModels } from "../ranking/groups";

@@ -14,7 +14,7 @@ import { type DefaultListAnswer, defaultListAnswer, listed } from "../protocol/r
 import type { ReleaseManifest } from "../protocol/releases";
 
 const POPULARITY_LIMIT_BYTES = 8 * 1024 * 1024;
-/** The backend has none, isn't ready for the release, or has moved on: the stored one stays. */
+/** Statuses of a server without popularity, behind this release, or ahead of it: the stored answer stays. */
 const NOT_NOW: readonly number[] = [404, 409, 410, 503];
 
 /** The current manifest. Throws NoRelease before the first. */

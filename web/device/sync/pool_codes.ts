@@ -119,7 +119,7 @@ export class PoolSync {
   }
 }
 
-/** Runs `read`; blobs that don't match the listing are an error. */
+/** Runs `read`; throws AnswerMalformed for blobs that don't match the listing. */
 async function declared<R>(read: () => R | Promise<R>): Promise<R> {
   try {
     return await read();

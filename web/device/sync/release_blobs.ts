@@ -30,7 +30,7 @@ export function groupsOf<R extends Pick<BlobRef, "size_bytes">>(refs: Iterable<R
   return groups;
 }
 
-/** Fetches a group's blobs at once, the same way on every device; checks each one's declared size and hash. */
+/** Fetches a group's blobs at once, the same way on every device, and checks each one's declared size and hash. */
 export async function askedBlobs(
   client: HttpClient,
   group: readonly BlobRef[],

@@ -26,8 +26,8 @@ const AHEAD_AT_MOST_MS = 2 * DAY_MS;
 const CHAIN_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Returns `offered` as the key to trust, if rotations lead to it from the trusted one. The request is the same whatever
- * key is trusted. Throws ReleaseRefused if no chain of rotations leads there, or one of them is forged.
+ * Returns `offered` as the key to trust, if rotations lead to it from the trusted one. The request doesn't depend on
+ * the trusted key. Throws ReleaseRefused if no chain of rotations leads there, or if one of them is forged.
  */
 export async function successor(
   client: HttpClient,
@@ -43,7 +43,7 @@ export async function successor(
   } catch (broken) {
     if (broken instanceof RotationRefused || broken instanceof AnswerMalformed)
       throw new ReleaseRefused("offered now", `${ANOTHER}, and ${broken.message}`);
-    if (!(broken instanceof BackendRefused)) throw broken; // otherwise a server without rotations
+    if (!(broken instanceof BackendRefused)) throw broken; // otherwise the server has no rotations
   }
   const [key, rotation] = found;
   if (sameBytes(key, offered)) return { publicKey: key, first: trusted.first, rotation };
@@ -54,7 +54,7 @@ export async function successor(
   throw new ReleaseRefused("offered now", `${ANOTHER}, which no rotation leads to (${readerMay})`);
 }
 
-/** The release as the end of its chain. */
+/** Returns the release's link, with which this device's chain now ends. */
 export async function linkOf(
   signed: SignedManifest,
   manifest: ReleaseManifest,
@@ -66,8 +66,8 @@ export async function linkOf(
 }
 
 /**
- * Whether an earlier release used by this device is offered again, for example by a server worker that is behind the
- * others. It isn't used again, and no alarm is raised.
+ * Returns whether an earlier release used by this device is offered again, for example by a server worker that is
+ * behind the others. It isn't used again, and this is not an error.
  */
 export function isOldNews(signed: SignedManifest, manifest: ReleaseManifest, store: InstalledReleases): boolean {
   const current = store.current();
@@ -257,7 +257,7 @@ export class ReleaseSync {
     try {
       await requireInChain(this.client, this.store);
     } catch (refused) {
-      // the server's failure says nothing against its releases; the next poll asks again
+      // a server failure says nothing against its releases; the next poll tries again
       if (refused instanceof BackendRefused && refused.problem.status >= 500) return;
       throw refused;
     }

@@ -27,7 +27,7 @@ export interface OwnGroup {
   readonly groups: number;
 }
 
-/** One for each ranker with groups. Throws ReleaseRefused. */
+/** Returns the group in each ranker with groups. Throws ReleaseRefused. */
 export async function ownGroups(release: TrainingRelease, reading: StoredSamples, load: GraphLoader): Promise<OwnGroup[]> {
   const { models, encoder } = release.manifest;
   const found: OwnGroup[] = [];
@@ -47,7 +47,7 @@ export async function ownGroups(release: TrainingRelease, reading: StoredSamples
 }
 
 const GRADIENT = "gradient";
-/** With fewer clicks, a device takes part like any other and contributes zeros. */
+/** A device whose reader has fewer clicks takes part like any other, but contributes zeros. */
 export const ENOUGH_CLICKS = 5;
 
 /** Makes computations from the device's side of their inputs; release and round come per call. */
@@ -154,7 +154,7 @@ export class Computation {
     return this.task.shapes(this.params);
   }
 
-  /** Whether everything gathered still exists, and none of it was muted or spent. */
+  /** Returns whether all gathered clicks and counts still exist, unmuted and not yet contributed elsewhere. */
   unchanged(): boolean {
     return this.marks.every((mark) => this.factory.reading.holds(mark)) && this.alsoUnchanged();
   }

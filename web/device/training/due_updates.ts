@@ -1,8 +1,7 @@
-// When an update is sent: at a time drawn when the device gets its place, independent of the computing time.
-//
-// Otherwise a server could infer from the time of an upload how much the reader has read, or whether the reader was
-// using a page. So the computation runs beside the steps, each slice after the pages' own work, and its result is used
-// once its time has come. What isn't ready then counts as zeros.
+// Sends each update at a random time, drawn when the device gets its place, independent of the computing
+// time.\nOtherwise a server could infer from the time of an upload how much the reader has read, or whether the reader
+// was using a page. So the computation runs in the background, each slice after the pages' own work, and its result is
+// used when it is due. An update that isn't ready by then counts as zeros.
 import type { ComputedUpdate } from "../privacy/protections/protection";
 import type { Computation } from "./computation";
 
@@ -15,7 +14,7 @@ export class DueUpdate {
   private fault: unknown = null;
   private computing: Promise<void> | null = null;
 
-  /** atOnce: computed when it is taken. */
+  /** atOnce: compute the update when it is taken. */
   constructor(
     readonly computation: Computation,
     private readonly beganAt: number,

@@ -73,8 +73,8 @@ export function mayCount(readiness: Readiness): boolean {
 
 /**
  * What this device checks an offer against. trainable: the models it can run the offered task on, null for a task
- * without a model. shapes: of the update it would compute. channel: the ledger's channel that is charged, with
- * epsilonLeft in it. alone: the cost of all noisy sums so far if every other member was fake.
+ * without a model. shapes: those of the update that it would compute. channel: the ledger's channel that is charged,
+ * with epsilonLeft in it. alone: the cost of all noisy sums so far if every other member was fake.
  */
 export interface Terms {
   readonly privacy: PrivacySettings;
@@ -90,7 +90,7 @@ export interface Terms {
   readonly channel: TaskChannel;
 }
 
-/** Throws NotEligible, with the reason as a sentence. */
+/** Throws NotEligible, with the reason in a sentence. */
 export function checkReady(readiness: Readiness): void {
   if (!mayCount(readiness)) checkTraining(readiness);
   if (readiness.paused) throw new NotEligible("training is paused.", "off");
@@ -98,7 +98,7 @@ export function checkReady(readiness: Readiness): void {
   if (!mayCount(readiness)) checkBudget(readiness);
 }
 
-/** For a task of this channel. Throws NotEligible. */
+/** Throws NotEligible unless the device may run a task of this channel. */
 export function checkTask(readiness: Readiness, channel: TaskChannel): void {
   if (channel === "training") {
     checkTraining(readiness);
@@ -113,12 +113,12 @@ export function switchedOn(privacy: PrivacySettings, channel: TaskChannel): bool
   return channel === "counts" ? privacy.counting : privacy.training;
 }
 
-/** Throws NotEligible. */
+/** Throws NotEligible unless training is allowed. */
 export function checkTraining(readiness: Readiness): void {
   if (!readiness.switchedOn) throw new NotEligible("training is not switched on.", "off");
 }
 
-/** Throws NotEligible. */
+/** Throws NotEligible if the budget is spent. */
 export function checkBudget(readiness: Readiness): void {
   if (readiness.epsilonLeft <= 0)
     throw new NotEligible("today's limit for training is reached, or set to 0.", "spent");

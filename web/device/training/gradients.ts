@@ -103,7 +103,7 @@ export interface Gradients {
 }
 export type GradientFn = (params: Params, batch: Batch) => Promise<Gradients>;
 
-/** For tasks without a gradient graph. Throws RangeError. */
+/** Throws RangeError: for tasks without a gradient graph. */
 export const noGradients: GradientFn = async () => {
   throw new RangeError("gradients: this task's model has no gradient graph");
 };

@@ -139,7 +139,8 @@ function notNow(trouble: unknown): Outcome {
   });
 }
 
-/** release: the current one, null if the round's task reads none. Throws NotEligible. */
+/** Throws NotEligible unless the round is for this release. release: the current one, null if the round's task uses
+ * none. */
 function checkRound(status: RoundStatus, release: string | null): void {
   if (!["open", "updates", "keys"].includes(status.state))
     throw new NotEligible(`${status.round} is ${status.state}.`, "late");

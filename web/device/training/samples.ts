@@ -141,7 +141,7 @@ export interface ReaderData {
   readonly vectors: ReadonlyMap<string, Float32Array>;
   /** Articles to draw negatives from if a feed has none. */
   readonly others: readonly string[];
-  /** The features that a ranker saw. */
+  /** Computes the features that a ranker saw. */
   readonly featuresAt: FeaturesAt;
   readonly mark: ReadingMark;
 }

@@ -1,7 +1,6 @@
-// A device's way through a round's secure sum: what to send, what to wait for, and when to leave.
-//
-// Nothing is kept in memory between two steps. Each step restores the part, sends its message if that hasn't arrived,
-// requests the stage's answer, and stores the next state on disk before the next message leaves.
+// Takes a device through the secure sum of a round: what to send, what to wait for, and when to leave.\nNothing is kept
+// in memory between two steps. Each step restores the part, sends its message if that hasn't arrived, requests the
+// stage's answer, and stores the next state on disk before the next message leaves.
 import {
   AnswerMalformed,
   BackendRefused,
@@ -27,17 +26,17 @@ import { type Outcome, WORDS, hindranceOf, mayPass, outcome } from "./participan
 import type { Trainer, TrainerParts } from "./trainer";
 
 const AGAIN_SEC = 1;
-/** How long after a round's deadline a device without an answer keeps asking. */
+/** How long after a round's deadline a device without an answer keeps polling. */
 const GRACE_MS = 60_000;
 const PAID: readonly string[] = ["masked", "agree", "unmask"];
 const WAITS = WORDS.table("waits");
 
-/** Continues the sums under way, each independently. */
+/** Continues the running sums, each independently. */
 export class SecAggClient {
   readonly parts: SumParts;
   private readonly uploads: RoundUploads;
 
-  /** work: checks again whatever a reader may change, or a key may lose, between two steps. */
+  /** work: checks again what the reader may have changed, and whether the key is still trusted. */
   constructor(
     private readonly needs: TrainerParts,
     private readonly work: Trainer,
@@ -58,13 +57,13 @@ export class SecAggClient {
   }
 
   /**
-   * Advances each sum under way as far as the server's answers allow. Returns null if there is none, and the outcome of
-   * a waiting sum if there are several.
+   * Advances each running sum as far as the server's answers allow. Returns null if there is none, and the outcome of a
+   * waiting sum if there are several.
    */
   async goOn(): Promise<Outcome | null> {
     const outcomes: Outcome[] = [];
     for (const part of this.parts.underWay()) outcomes.push(await this.goOnWith(part));
-    // no log keeps the keys of a sum that was left, either
+    // the logs must not keep the keys of a sum that was left
     if (outcomes.some((each) => each.state !== "waiting")) this.needs.database.fold();
     return outcomes.find((each) => each.state === "waiting") ?? outcomes.at(-1) ?? null;
   }
@@ -86,7 +85,7 @@ export class SecAggClient {
         if ("state" in further && "hindrances" in further) return further;
         part = further;
       } catch (trouble) {
-        // the next step starts from the other one's state
+        // the next step starts from the other process's state
         if (trouble instanceof RoundTakenOver) return this.wait(offer, trouble.message);
         throw trouble;
       }
@@ -121,7 +120,7 @@ export class SecAggClient {
   /** The outcome for a sum after an error. Rethrows errors that don't concern the sum. */
   private ended(part: SumPart, state: SumState, offer: RoundOffer, trouble: unknown): Outcome {
     if (trouble instanceof NotEligible || trouble instanceof ProtectionTooWeak) {
-      // Switched off means that nothing more leaves, even if paid for. The others' sum tolerates dropouts.
+      // Switched off means that nothing more leaves, even if it is paid for. The others' sum tolerates dropouts.
       const arrived = state.stage === "agree" || state.stage === "unmask" || (state.stage === "masked" && part.sent);
       if (arrived) return this.leave(part, offer, "uploaded", WORDS.say("left_after"));
       return this.leave(part, offer, "declined", trouble);
@@ -133,7 +132,7 @@ export class SecAggClient {
     if (trouble instanceof BackendRefused) {
       if (mayPass(trouble)) return this.wait(offer, trouble.message);
       const { type, field } = trouble.problem;
-      // The others needed no more of it: the round's result is polled like that of any upload.
+      // The other devices needed no more from this one: the round's result is polled like that of any upload.
       if (PAID.includes(state.stage) && type.endsWith("round-closed"))
         return this.leave(part, offer, "uploaded", field === GROUP ? WORDS.say("left_out") : null);
       if (state.stage === "keys" && type.endsWith("sum-stage-closed"))
@@ -144,7 +143,7 @@ export class SecAggClient {
       return this.overdue(offer)
         ? this.leave(part, offer, "failed", trouble)
         : this.wait(offer, (trouble as Error).message);
-    // A vector that can't be made or sealed won't be at the next attempt either; the error itself is shown.
+    // A vector that can't be made or sealed now can't be at the next attempt either, so the error is shown.
     if (isMalformed(trouble)) this.leave(part, offer, "failed", trouble);
     throw trouble;
   }
@@ -156,7 +155,7 @@ export class SecAggClient {
   private async send(part: SumPart, state: SumState, offer: RoundOffer): Promise<SumPart> {
     const sealed = await sealedMessage(state, part.payload, this.needs.primitives);
     await this.needs.uplink.sumMessage(offer, state.stage, sealed);
-    // Without its payload: every later step would read these megabytes again.
+    // Without its payload, since every later step would read these megabytes again.
     const arrived: SumPart = { ...part, sent: true, payload: null };
     this.needs.database.transaction(() => {
       this.parts.goOn(part, arrived, this.now());

@@ -82,15 +82,15 @@ export class Trainer {
   }
 
   /**
-   * Continues what is under way, then tries once to take part. Returns the outcome. Backend errors and refusals are
-   * outcomes; it throws only faults of this device or of the release. One step at a time.
+   * Continues running sums, then tries once to take part. Returns the outcome. Server errors and refusals are outcomes;
+   * only faults of this device or of the release are thrown. One step at a time.
    */
   async step(): Promise<Outcome> {
     const summed = await this.goOn();
     return summed !== null && !this.looksBeside(summed) ? summed : this.takePart(summed);
   }
 
-  /** Continues what is under way, which needs no release; returns its sum's outcome, null without one. Like `step`. */
+  /** Continues running sums, which need no release; returns the outcome, null if there is none. Like `step`. */
   async goOn(): Promise<Outcome | null> {
     try {
       this.giveUpCutOff();
@@ -101,12 +101,12 @@ export class Trainer {
     }
   }
 
-  /** Whether to poll for another round beside a sum with this outcome. */
+  /** Returns whether to poll for another round besides a sum with this outcome. */
   looksBeside(summed: Outcome): boolean {
     return summed.state === "waiting" && this.mayLookAgain();
   }
 
-  /** Tries once to take part, beside the sum that `goOn` returned. Like `step`. */
+  /** Tries once to take part in a round, besides the sum that `goOn` returned. Like `step`. */
   async takePart(summed: Outcome | null): Promise<Outcome> {
     try {
       const readiness = this.readiness(await this.releaseOrNull());
@@ -130,8 +130,8 @@ export class Trainer {
   }
 
   /**
-   * Drops what is paid for and hasn't arrived, since the reader has deleted something that it may be based on. It isn't
-   * replaced: a second draw under the same charge would reveal what was deleted, by the difference.
+   * Drops paid updates that have not arrived, since the reader has deleted something that they may be based on. They
+   * aren't replaced: a second draw under the same charge would reveal what was deleted, by the difference.
    */
   forgetUnsent(): void {
     this.summing.forgetUnsent();
@@ -166,8 +166,8 @@ export class Trainer {
   }
 
   /**
-   * Whether a device waiting in a sum polls for rounds beside it: rarely, since the server counts each poll as a
-   * waiting device.
+   * Returns whether a device that waits in a sum may also poll for rounds: rarely, since the server counts each poll as
+   * a waiting device.
    */
   private mayLookAgain(): boolean {
     return this.lookedAt === null || this.now() - this.lookedAt >= LOOK_BESIDE_MS;
@@ -341,7 +341,7 @@ export class Trainer {
       status = await uplink.roundStatus(newest.round);
     } catch (trouble) {
       const heard = [BackendUnreachable, BackendRefused, AnswerMalformed].some((kind) => trouble instanceof kind);
-      if (heard) return; // the next step asks again
+      if (heard) return; // the next step polls again
       throw trouble;
     }
     this.seen = { ...this.seen, status, receivedAt: this.now() };

@@ -43,13 +43,13 @@ interface Sending {
   readonly charge?: Pick<Charge, "mechanism" | "epsilon">;
 }
 
-/** ms from the first byte sent to the last byte received, or until it was given up. */
+/** ms from the first byte sent to the last byte received, or until the request was given up. */
 interface Ending {
   readonly came: Arrived | NoAnswer | TooLong;
   readonly ms: number;
 }
 
-/** A request for what is the same for every device. */
+/** A request for data that is the same for every device. */
 export interface Look extends Asked {
   readonly etag?: string | null;
   readonly accept?: string;
@@ -178,7 +178,7 @@ function problemOf({ status, headers, body }: Arrived): Problem {
   return { type: "about:blank", title: `HTTP ${status}`, status, detail, field: null, limit: null, more: new Map() };
 }
 
-/** The device's own problem: its backend can't know what this version of the program supports. */
+/** Returns a problem written by this device, since its server can't know what this version of the program supports. */
 function anotherVersion(status: number): Problem {
   return {
     type: "urn:ownfeed:problem:protocol-differs",

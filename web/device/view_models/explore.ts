@@ -11,7 +11,7 @@ import { toUs } from "../store/database";
 import { plainOf, type SavedSearch, type WordHit } from "../store/searches";
 import { bestFirst } from "../vectors";
 
-/** One section with its best articles, newest and weightiest first. stance is the reader's, or null. */
+/** One section with its articles, best first. stance: the reader's, or null. */
 export interface ExploreSection {
   readonly section: string;
   readonly cards: readonly NewsCard[];

@@ -5,9 +5,9 @@ import type { Database, Row, Value } from "../store/database";
 import { MOVED_SEARCHES, VERSION } from "../store/exported";
 
 /**
- * Tables left out: data tied to this very file; the keys of a round under way, which nobody should keep; and pool
- * codes, cards and publishers' pictures, which are the same for every device, may be a hundred megabytes, and can be
- * pulled again.
+ * Tables that are not exported: technical tables of this file; the keys of a running round, which nobody may keep; and
+ * pool codes, cards and publishers' pictures, which are the same for every device, may be a hundred megabytes, and can
+ * be downloaded again.
  */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "article",
@@ -21,7 +21,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "picture_list",
   "picture",
 ]);
-/** Only of articles that the reader opened or reacted to: those of all others would be most of the bytes. */
+/** Only rows for articles that the reader opened or reacted to; all others would be most of the bytes. */
 const OF_NEWS = "news_id IN (SELECT news_id FROM click UNION SELECT news_id FROM reaction)";
 /**
  * Rows of tables that aren't exported completely. Searches on their way to another view's file aren't part of this one.
@@ -37,7 +37,7 @@ const WHICH: Readonly<Record<string, string>> = {
  */
 const BODIES_BYTES = 8 * 1024 * 1024;
 const UPTO = "sum(length(body)) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)";
-/** What is written for a column in place of its value. */
+/** What is exported for a column instead of its value. */
 const INSTEAD_OF: Readonly<Record<string, string>> = {
   "traffic.body": `CASE WHEN ${UPTO} <= ${BODIES_BYTES} THEN body ELSE x'' END`,
 };

@@ -119,7 +119,7 @@ function stageFigures(requests: readonly RequestTimes[]) {
     .map(({ name, place, all }) => ({ name, place, count: all.length, ...percentiles(all) }));
 }
 
-/** In running order, the server's stages within the network's. */
+/** Returns the running order, with the server's stages inside the network's. */
 function stageOrder({ name, place }: { name: string; place: Place }): number {
   if (place !== "server") return order(name);
   const known = SERVER_STAGES.findIndex((each) => each === name);

@@ -211,7 +211,8 @@ function reportPair(
 
 const GROUPS_SHOWN = 3;
 
-/** Each interest's heaviest groups, then those of all together (`InterestReporter.shown`); empty for other reports. */
+/** Returns each interest's heaviest groups, then those of all interests together (`InterestReporter.shown`); empty for
+ * other reports. */
 function reportSteps([, weights, ...interests]: readonly (readonly number[])[]): Record<string, unknown>[] {
   if (!weights) return [];
   const steps = interests.map(([count = 0, ...row], at) => ({

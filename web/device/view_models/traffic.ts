@@ -1,5 +1,5 @@
-// What left this device: the log of requests, with identical polls collapsed into one line; single requests, with the
-// exact bytes sent; and what was shared today. The SQL is that of device_app/view_models/traffic.py, which explains it.
+// What left this device: the log of requests, with equal polls grouped in one line; single requests, with the exact
+// bytes sent; and what was shared today. The SQL is that of device_app/view_models/traffic.py, which explains it.
 import type { DeviceStores } from "../parts";
 import type { Ledger } from "../privacy/accounting/ledger";
 import { CHANNELS } from "../privacy/accounting/limits";
@@ -105,7 +105,7 @@ export function trafficLog(database: Database, page: number, shown: ShownTraffic
   return { shown: kind, lines: rows.map((row) => lineOf(database, row)), page, pages, requests, concerning };
 }
 
-/** One request, or several identical polls, of which the entry is the newest. */
+/** Returns a line of one request, or of several equal polls represented by the newest. */
 function lineOf(database: Database, row: Row) {
   const newest = entryOf(row);
   const count = Number(row["number"]);

@@ -93,7 +93,7 @@ async function updateFacts(release: Release) {
   return found.sort((one, other) => (order(one) < order(other) ? -1 : 1));
 }
 
-/** None for a damaged release. */
+/** Returns the reader's groups; none if the release is damaged. */
 async function groupsOf({ trainer }: Parts): Promise<OwnGroup[]> {
   try {
     return await trainer.ownGroups();

@@ -8,12 +8,12 @@ export const DELTA = 1e-6;
 const BISECTIONS = 60;
 /** Mechanisms whose loss has a closed form here: randomised response. */
 const KNOWN: readonly string[] = ["interest", "code"];
-/** Above this epsilon, or this number of responses, the sum is as tight as the exact loss and faster. */
+/** Limits of the exact composition: above this epsilon, or this many responses, the sum is as tight and faster. */
 const EXACT_UP_TO = 100;
 const COUNTED_EXACTLY = 2_000;
 /**
- * Limit on the number of loss values computed for all randomised responses together; the rest are added by sum.
- * Responses with different epsilons have as many values as the product of theirs.
+ * Limit on the number of loss values computed for all randomised responses together; the rest are summed. Responses
+ * with different epsilons have as many values as the product of their numbers of values.
  */
 const VALUES_LIMIT = 1_000_000;
 
@@ -32,7 +32,7 @@ export interface Composed {
   readonly deltaBySum: number;
   readonly byLoss: number;
   readonly charges: number;
-  /** What the noisy secure sums cost together, by rho, at the sum of their deltas. */
+  /** Cost of all noisy secure sums together, by rho, at the sum of their deltas. */
   readonly sums: number;
 }
 

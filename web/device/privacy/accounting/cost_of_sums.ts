@@ -5,7 +5,7 @@ import { epsilonOf, rhoOfSum } from "../../protocol/concentrated";
 import { reachSteps, type SecureSum } from "../../protocol/protections";
 import type { Ceilings } from "./limits";
 
-/** Names of a charge's parameters. */
+/** Parameters of a charge. */
 export const RHO = "rho";
 export const RHO_ALONE = "rho_alone";
 /**
@@ -17,21 +17,19 @@ const ROUNDED = 1.5;
 /** The effect on an update of replacing one click, with its display, by another: it moves by `distance` in L2. */
 export interface OneClick {
   readonly distance: number;
-  /** At most this many coordinates are nonzero before or after. */
+  /** Maximum number of coordinates that are nonzero before or after. */
   readonly coordinates: number;
 }
 
 /** The cost of one opened sum at this device's delta. */
 export interface SumPrices {
   readonly delta: number;
-  /**
-   * In concentrated differential privacy, which adds up over sums: if the other devices are real, and if all are fake.
-   */
+  /** rho, which adds up over sums: if the other devices are real, and if all are fake. */
   readonly rho: number;
   readonly rhoAlone: number;
-  /** If the other members are real, with the noise of the fewest survivors that the round allows. */
+  /** Epsilon if the other members are real, with the noise of the fewest survivors that the round allows. */
   readonly epsilon: number;
-  /** If every other member is the server's, so that this device's share is the only noise. */
+  /** Epsilon if the server runs every other member, so that this device's share is the only noise. */
   readonly alone: number;
   readonly oneClick: number;
   readonly oneClickAlone: number;

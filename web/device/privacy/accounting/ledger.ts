@@ -33,7 +33,7 @@ export class Ledger {
   private ended = false;
 
   /**
-   * allowed: returns the ceilings in force, which the reader may change at any time. clock: milliseconds since 1970.
+   * allowed: returns the ceilings in effect, which the reader may change at any time. clock: milliseconds since 1970.
    * open: whether an earlier ledger of this reader may have been lost (store/first_use.ts).
    */
   constructor(
@@ -48,12 +48,11 @@ export class Ledger {
     return this.ended || this.open();
   }
 
-  /** Refuses every charge from now on: another ledger continues this one. */
+  /** Refuses every charge from now on, because another ledger continues this one. */
   end(): void {
     this.ended = true;
   }
 
-  /** The ceilings in force. */
   get ceilings(): Ceilings {
     return this.allowed();
   }
@@ -81,7 +80,6 @@ export class Ledger {
     });
   }
 
-  /** The ledger's clock. */
   now(): number {
     return this.clock();
   }
@@ -101,7 +99,7 @@ export class Ledger {
     return this.store.spent(channelOf(channel), -Infinity);
   }
 
-  /** Pure epsilon that may still be charged today, under both ceilings; never below 0. */
+  /** Returns the pure epsilon that may still be charged today, under both ceilings; never below 0. */
   left(channel: string): number {
     if (this.isOpen) return 0;
     const [day, whole] = this.ceilingsOf(channelOf(channel));

@@ -11,7 +11,7 @@ import { CHANNELS, type Ceilings, type Channel } from "./limits";
 import { RHO_ALONE } from "./cost_of_sums";
 
 const MECHANISM = "moved";
-/** Parameter of such a charge: the file it was made for, by its time in microseconds since 1970. */
+/** Parameter of such a charge: the export it was made for, by the file's time in microseconds since 1970. */
 const EXPORTED_AT = "exported_at";
 /**
  * Mechanisms of charges for spending that is only known up to a limit; those of a restored copy come from a Python
@@ -87,7 +87,7 @@ export function heldCharges(database: Database): Spent[] {
   return spentBy(database, "true", []);
 }
 
-/** What was already charged here for a device that continued after making the export of this time. */
+/** Returns what was already charged here for a device that was used after it made the export of this time. */
 export function paidSince(database: Database, exportedAt: Moment): Spent[] {
   const made = toUs(msOf(exportedAt));
   return spentBy(database, "mechanism = ?", [MECHANISM]).filter((one) => one.parameters.get(EXPORTED_AT) === made);
@@ -109,8 +109,9 @@ type Bounds = readonly [day: number, life: number | null];
 
 /**
  * Returns charges for what another device may have spent since it exported `charges`: for each day from the export to
- * today, each cost from what it had spent up to the higher of both settings' ceilings. paid (`paidSince`) isn't charged
- * again. Throws RangeError if the export is more than ten years old. now: milliseconds since 1970.
+ * today, the difference between each cost's ceiling (the higher of both settings') and what that device had spent. paid
+ * (`paidSince`) isn't charged again. Throws RangeError if the export is more than ten years old. now: milliseconds
+ * since 1970.
  */
 export function chargesSince(
   charges: readonly Spent[],
@@ -147,7 +148,7 @@ export function chargesSince(
       add(total, name, owed);
     }
     for (const channel of CHANNELS) {
-      // one account for the sums of all channels; every device has counts
+      // the sums of all channels share one account; every device has the channel `counts`
       const rho = channel === "counts" ? (missing.get(RHO_ALONE) ?? 0) : 0;
       const epsilon = missing.get(channel) ?? 0;
       if (epsilon <= 0 && rho <= 0) continue;

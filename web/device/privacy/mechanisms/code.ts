@@ -32,12 +32,12 @@ export class RandomisedCode {
     return randomisedResponse(source, [code], this.size, this.epsilon)[0] ?? 0;
   }
 
-  /** Its numbers for people, by the names in its label's texts. */
+  /** Returns the mechanism's numbers for people, by the names in its label's texts. */
   get figures(): Readonly<Record<string, number>> {
     return { size: this.size, last: this.size - 1, percent: 100 * this.truth };
   }
 
-  /** The mechanism's numbers, for the ledger. */
+  /** Returns the mechanism's numbers, for the ledger. */
   get parameters(): Readonly<Record<string, number>> {
     return { size: this.size, epsilon: this.epsilon };
   }

@@ -1,4 +1,4 @@
-// The interface of a protection: what the device does with an update to be protected.
+// The interface of a protection: how a device checks, prices and protects an update.
 import type { RoundManifest } from "../../protocol/rounds";
 import type { NoiseSource } from "../exact_samplers";
 import type { OneClick, SumsAlone } from "../accounting/cost_of_sums";
@@ -6,7 +6,7 @@ import type { SharedUpdate } from "../private_parameters";
 import type { Contribution } from "../secagg/transitions";
 import type { PrivacySettings } from "../settings";
 
-/** 0.01 / 0.1 is a little less than 0.1 in floating point. */
+/** Allowed relative error: in floating point, 0.01 / 0.1 is slightly less than 0.1. */
 export const ROUNDING = 1e-9;
 
 /**

@@ -6,7 +6,7 @@ import { SecureSumProtection } from "./secure_sum";
 
 type OfKind<K extends Protection["kind"]> = Extract<Protection, { readonly kind: K }>;
 
-/** A new one is a class and a line here. */
+/** To add one, write a class and add a line here. */
 const PROTECTIONS: { readonly [K in Protection["kind"]]?: new (value: OfKind<K>) => DeviceProtection } = {
   secure_sum: SecureSumProtection,
 };

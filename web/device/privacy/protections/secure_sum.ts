@@ -57,8 +57,8 @@ export class SecureSumProtection implements DeviceProtection {
 
   /**
    * Checks only the reader's limits for one sum, which may have changed since it was paid for; the ceilings for all
-   * sums were settled then. How far one click moves the vector isn't checked again: that ceiling was checked when it
-   * was paid for.
+   * sums were checked then. How far one click moves the vector isn't checked again, since that ceiling was checked at
+   * payment.
    */
   checkAgain(manifest: RoundManifest, privacy: PrivacySettings): void {
     this.check(privacy);
@@ -171,8 +171,8 @@ export class SecureSumProtection implements DeviceProtection {
 }
 
 /**
- * What is charged, as text; its cost; and the most that the reader allows. A click without a proven bound may have as
- * much effect as all data, and is compared with that ceiling.
+ * Returns the label, cost and allowed maximum of each of a sum's costs. Without a proven bound for one click, the click
+ * may have as much effect as all data, so the ceiling for all data applies.
  */
 function ceilings(
   prices: SumPrices,
@@ -187,7 +187,8 @@ function ceilings(
   ];
 }
 
-/** The terms of a round's sum. Throws RangeError for a round without; the manifest's own check excludes that. */
+/** Returns the terms of a round's sum. Throws RangeError for a round without one, which the manifest's own check
+ * excludes. */
 function given(manifest: RoundManifest): SumTerms {
   if (manifest.terms === null) throw new RangeError(`terms: ${manifest.round} is a secure sum without any`);
   return manifest.terms;
@@ -201,7 +202,8 @@ export function clipNorm(update: SharedUpdate, norm: number): SharedUpdate {
   const length = lengthOf(update.tensors);
   if (!Number.isFinite(length)) throw new RangeError("update: has values that are not finite: nothing is released");
   if (length <= norm) return update;
-  const scaled = changed(update, (value) => value * (norm / length)); // in doubles, rounded once
+  // norm of doubles that were rounded to float32 once
+  const scaled = changed(update, (value) => value * (norm / length));
   if (!(lengthOf(scaled.tensors) <= norm * (1 + SLACK))) throw new RangeError(`update: its L2 norm is above ${norm}`);
   return scaled;
 }

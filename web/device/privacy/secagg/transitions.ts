@@ -1,9 +1,7 @@
-// A device's part in a secure sum, without I/O: how its state advances with each answer of the server.
-//
-//   keys -> shares -> complaints -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4
-//
-// The state holds what a device must remember so that a kill at any point neither loses nor repeats anything. It (and
-// in the `masked` stage the vector) must be on disk before the message of its stage leaves.
+// A device's part in a secure sum, without I/O: how its state advances with each answer of the server.\nkeys -> shares
+// -> complaints -> masked -> (agree) -> unmask        Bonawitz et al. 2017, figure 4\nThe state holds what a device
+// must remember so that a kill at any point neither loses nor repeats a message. It (and in the `masked` stage the
+// vector) must be on disk before the message of its stage leaves.
 import {
   absent,
   bytes,
@@ -104,8 +102,9 @@ export async function keysOf(state: SumState, primitives: Primitives): Promise<A
 }
 
 /**
- * What a device adds to a sum: its clipped, encoded and perhaps noisy vector, and the cost at the fewest survivors that
- * the round allows: it must pay before the number of survivors is known. paid is called in the transaction that pays.
+ * What a device adds to a sum: its clipped, encoded and perhaps noisy vector, and the sum's cost.
+ * The cost is that of the fewest survivors that the round allows, because the device pays before the number of
+ * survivors is known. paid is called in the transaction that records the charge.
  */
 export interface Contribution {
   readonly vector: RingVector;
@@ -272,7 +271,7 @@ function reveal(state: SumState): SumState {
   return { ...state, stage: "unmask", revealed: { seeds, keys } };
 }
 
-/** Returns a part that a state of this stage has; a state without it wasn't stored by this device. */
+/** Returns a part that a state of this stage must have; a state without it wasn't stored by this device. */
 function given<T>(part: T | null): T {
   if (part === null) throw new SecaggError("the stored state of this sum is incomplete");
   return part;

@@ -35,9 +35,9 @@ export async function countTask(given: TaskInputs): Promise<LocalTask> {
 }
 
 /**
- * The effect on a count of moving one click and its display to another article, or leaving them out:
- * under a joint draw of the two random choices `countVector` differs in at most two entries of each tensor, by 1 and by
- * w, so that it moves by at most sqrt(2 (1 + w^2)).
+ * Returns a bound on how a count changes when one click and its display move to another article or are left out.
+ * There is a joint draw of the two random choices under which `countVector` differs in at most two entries of each
+ * tensor, by 1 and by w, so the count moves by at most sqrt(2 (1 + w^2)).
  */
 export async function oneClickOf(given: TaskInputs): Promise<OneClick> {
   const listed = await listOf(given);

@@ -7,11 +7,11 @@ import { type Params, paramsOf } from "../gradients";
 import { rankerSamples } from "./full_gradient";
 import { type LocalTask, type TaskInputs, slicesOf } from "./task";
 
-/** The name of the round's data with the previous weights. */
+/** Name of the round's data with the previous weights. */
 const BEFORE = "before";
 /** Each device's gain is clipped to this: a mean of bounded gains can't fake a large drop. */
 const GAIN_LIMIT = 0.03;
-/** Weight of level and square beside gain: they decide nothing alone, so they get less of the vector's length. */
+/** Weight of level and square relative to gain: they decide nothing alone, so they get less of the vector's length. */
 const DETAIL_WEIGHT = 0.25;
 const SHAPES: Shapes = new Map(["gain", "level", "square"].map((name) => [name, [1]]));
 
@@ -57,7 +57,7 @@ export function meanAuc(scores: Float32Array, width: number): number {
   return sum / ((scores.length / width) * (width - 1));
 }
 
-/** One device's evaluation as tensors by name. */
+/** Returns one device's evaluation as tensors by name. */
 function written(now: number, before: number): ReadonlyMap<string, UpdateTensor> {
   const gain = Math.max(-1, Math.min(1, (now - before) / GAIN_LIMIT));
   const numbers = { gain, level: DETAIL_WEIGHT * (2 * now - 1), square: DETAIL_WEIGHT * gain ** 2 };

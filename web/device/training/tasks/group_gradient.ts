@@ -11,7 +11,7 @@ import { fullGradientTask } from "./full_gradient";
 import type { LocalTask, TaskInputs } from "./task";
 
 const [VECTORS, MOVES] = ["vectors", "moves"];
-/** Share of the clip for each of the two tensors: together their vector has a length of at most sqrt(2) / 2 of it. */
+/** Share of the clip for each of the two tensors; together their length is at most sqrt(2) / 2 of the clip. */
 const SHARE = 0.5;
 
 /**

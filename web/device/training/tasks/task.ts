@@ -21,7 +21,7 @@ export interface Update {
   readonly unchanged?: () => boolean;
 }
 
-/** Used in place of an update that can't be computed: its tensors count as zeros. */
+/** Replaces an update that can't be computed: its tensors count as zeros. */
 export const ZEROS: Update = { tensors: new Map(), loss: 0, samples: 0 };
 
 /**

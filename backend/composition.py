@@ -56,7 +56,9 @@ from backend.storage.durable_files import load_or_create_secret
 from backend.storage.object_store import ObjectStore
 
 COUNT_SEC, COUNT_WAITING = 120.0, 10
-"""Duration of a private count in seconds, and how many devices must seem to wait before one opens automatically."""
+"""Duration of a private count in seconds, and minimum number of apparently waiting devices to open one
+automatically.
+"""
 TRAINING_SEC = 60.0
 """Duration in seconds of a training round that opens automatically."""
 WORKERS_FOR_BODIES, BODIES_WAIT_SEC = 3, 2.0

@@ -59,7 +59,7 @@ class DemoPlan(LocalPlan):
 
     @property
     def printed(self) -> dict[str, str]:
-        """Environment that makes every process run a paper's system as published.
+        """Return environment variables that make every process run a paper's system as published.
 
         Empty if no paper is named.
         """
@@ -68,7 +68,7 @@ class DemoPlan(LocalPlan):
 
     @property
     def own_device(self) -> str:
-        """How the reader's own device is configured, as text for the terminal."""
+        """Return how the reader's own device is configured, as text for the terminal."""
         if self.as_published is None:
             return "Your own device has the usual settings: it doesn't train until you switch that on."
         return (
@@ -89,7 +89,9 @@ class DemoPlan(LocalPlan):
 
     @property
     def fleet_figures(self) -> Path:
-        """File in which the fleet reports the figures that only simulated readers can know to the console."""
+        """Return the file in which the fleet reports to the console the figures that only simulated readers can
+        know.
+        """
         return self.data_dir / "fleet-figures.json"
 
 
@@ -163,8 +165,8 @@ class RunningDemo(NamedTuple):
 def print_progress(plan: DemoPlan, processes: LocalProcesses, say: Callable[[str], object], began: datetime) -> None:
     """Report, a line each, when the fleet is ready and what the server has prepared, until all of it is done.
 
-    began: when this demo started; older figures of an earlier fleet are ignored. A server that is too busy to answer is
-    asked again later. Raises StartRefused if a process ends meanwhile.
+    began: when this demo started; older figures of an earlier fleet are ignored. If the server is too busy to answer,
+    it is polled again later. Raises StartRefused if a process ends meanwhile.
     """
     operator = Operator(plan.backend_url, plan.backend_settings().admin_token_file)
     announced: set[str] = set()

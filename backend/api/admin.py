@@ -29,7 +29,9 @@ SCHEME = "bearer"
 
 
 def _named(system: str, protection: str | None, aggregation: str | None) -> str:
-    """The full name of a round's system; one that isn't composed here is left to what this server runs besides."""
+    """Return the full name of a round's system. A system that can't be combined here is left to the rest of this
+    server.
+    """
     try:
         return full_name(system, protection, aggregation)
     except UnknownSystem:
@@ -63,7 +65,7 @@ class OpenRound(Message):
         return self
 
     def request(self) -> RoundRequest:
-        """The requested round. Raises UnknownSystem, or RoundImpossible for parts that can't be combined."""
+        """Return the requested round. Raises UnknownSystem, or RoundImpossible for parts that can't be combined."""
         system = _named(self.system, self.protection, self.aggregation)
         size = self.model_dump(exclude={"system", "protection", "aggregation"})
         return round_request(COMPOSED, system, **size)
@@ -87,7 +89,7 @@ class SetSchedule(Message):
 
 
 def is_operator(authorization: str, token: str) -> bool:
-    """Whether an Authorization header holds the operator's token; takes constant time."""
+    """Return whether an Authorization header holds the operator's token; takes constant time."""
     scheme, _, shown = authorization.partition(" ")
     return hmac.compare_digest(shown.strip().encode(), token.encode()) and scheme.lower() == SCHEME
 
@@ -110,7 +112,7 @@ def router(services: Services) -> APIRouter:
         openapi_extra=takes(OpenRound),
     )
     async def open_round(request: Request) -> Response:
-        """201 and the round, or 202 and its place in the queue if another one changes the same models."""
+        """201 and the round, or 202 and its place in the queue if another round changes the same models."""
         require_media_type(request, JSON)
         asked = parse(OpenRound, await request.body())
         found = await run_in_threadpool(coordinator.open_or_queue, asked.request())

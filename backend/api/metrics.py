@@ -64,7 +64,7 @@ class BackendMetrics:
             registry=self.registry,
         )
         self._of_kind: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        """By method, route and status; finding them by their labels takes longer than counting."""
+        """Counters by method, route and status; finding them by their labels takes longer than counting."""
         services.latency.listen(self._note_stages)
         self.registry.register(StateCollector(services))
 

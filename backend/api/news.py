@@ -24,7 +24,6 @@ SINCE = "The ETag of the list that the device has; the answer is then its change
 
 
 def router(services: Services) -> APIRouter:
-    """The routes of the default list and of article texts."""
     routes = APIRouter()
 
     compressed = lru_cache(maxsize=32)(compress)

@@ -96,7 +96,7 @@ def router(services: Services, token_file: Path) -> APIRouter:
 
     @routes.get("/feeds", response_class=Response)
     def feeds(request: Request) -> Response:
-        """Everything that is followed; 304 if the device has it."""
+        """Everything that is followed; 304 if the device already has it."""
         payload = listed().model_dump_json().encode()
         etag = f'"{blake2b(payload, digest_size=16).hexdigest()}"'
         if request.headers.get("if-none-match") == etag:

@@ -39,7 +39,6 @@ IMMUTABLE = "public, max-age=31536000, immutable"
 
 
 def router(services: Services) -> APIRouter:
-    """The release routes."""
     routes = APIRouter()
     store = VectorShardStore(services.live)
     codes = PoolCodeStore(

@@ -28,7 +28,6 @@ TENSORS_MEDIA_TYPE = "application/vnd.safetensors"
 
 
 def router(services: Services) -> APIRouter:
-    """The routes of rounds, and those of the stages of their sums, which are requested most."""
     routes = APIRouter()
     _add_stages(routes, services)
     coordinator, uploads = services.coordinator, services.uploads
@@ -123,7 +122,7 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
 
 
 def _check_in(services: Services, message: CheckIn, source: str | None) -> SignedOffer | None:
-    """Sign in this thread and not on the event loop: the signing key is looked up in the database."""
+    """Sign the offer in this thread and not on the event loop, since the signing key is looked up in the database."""
     offer = services.coordinator.check_in(message, source)
     return None if offer is None else services.releases.sign_offer(offer)
 
@@ -153,8 +152,9 @@ READ_AT_ONCE_BYTES: Mapping[SumStage, int] = {
     "keys": SMALL_BYTES, "shares": 4 * SMALL_BYTES, "complaints": SMALL_BYTES, "agree": SMALL_BYTES,
     "unmask": 4 * SMALL_BYTES,
 }  # fmt: skip
-"""A body that declares a length up to this is read from any client. Before a longer one is read, the server checks
-that this member may send it."""
+"""Maximum declared length of a body that is read from any client. Before a longer one is read, the server checks that
+this member may send it.
+"""
 
 
 def _add_stages(routes: APIRouter, services: Services) -> None:

@@ -30,9 +30,9 @@ BARE_HEADERS = {
 
 
 def router(folder: Path, history: BuildHistory | None = None, *, api: str | None = None) -> APIRouter:
-    """Every route below /reader/, for what was built into `folder` when this was called.
+    """Return every route below /reader/, for what was built into `folder` when this was called.
 
-    history: the builds that were served; without it there is no list of them, and no file of another build. Without a
+    history: the builds that were served; without it, there is no list of them, and no file of another build. Without a
     build all routes answer 503 with a page that says what is missing. api: the origin to which the page sends all
     requests except those for its own files; None: the page's own.
     """

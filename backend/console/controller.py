@@ -94,7 +94,7 @@ Values = dict[str, Any]
 
 
 class ConsoleController:
-    """One console over the services of one server."""
+    """Operates one console over the services of one server."""
 
     def __init__(self, services: Services, renderer: TemplateRenderer) -> None:
         self.services = services

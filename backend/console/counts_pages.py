@@ -15,7 +15,7 @@ from backend.recall.catalogue import Catalogue
 
 SHOWN = 40
 INTERVAL = 1.96
-"""In standard deviations: 95 % of the noise is within this."""
+"""95 % of the noise lies within this many standard deviations."""
 MISTAKEN = 0.05
 """Probability that noise alone gives any article a rank."""
 
@@ -43,7 +43,6 @@ class CountedNews:
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """The page of counts."""
     services = controller.services
     routes = APIRouter()
 

@@ -36,7 +36,6 @@ class RemovalUnconfirmed(OwnfeedError):
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """The routes of the pool page."""
     services = controller.services
     routes = APIRouter()
 

@@ -185,10 +185,10 @@ class FormChoice:
 class RoundChoice:
     """A system or preset as the page offers it.
 
-    starts: what the form starts; instead: why that isn't the usual form, or None. protection, cost, needs: of what it
-    starts. forms: all forms, the default first; none for a preset, which has only one. impossible: combinations that
-    aren't supported, with reasons. refused: why no round of it can be opened now, or None. prepare: the ranker that
-    has to be prepared first, if any. differs: the main differences from the paper, and why. seconds: usual deadline.
+    starts: what the form starts. instead: why that isn't the usual form, or None. protection, cost, needs: those of
+    `starts`. forms: all forms, the default first; none for a preset, which has only one. impossible: combinations that
+    aren't supported, with reasons. refused: why no round of it can be opened now, or None. prepare: the ranker that has
+    to be prepared first, if any. differs: the main differences from the paper, and why. seconds: usual deadline.
     """
 
     system: str
@@ -220,7 +220,7 @@ class RoundPurpose:
 
 @dataclass(frozen=True)
 class BackfillLine:
-    """One task of the backfill as text. done, total: of its steps, if they are counted."""
+    """One task of the backfill as text. done, total: its steps, if they are counted."""
 
     task: str
     title: str
@@ -248,7 +248,7 @@ class BackfillShown:
 
 
 def backfill_shown(tasks: Sequence[BackfillTask]) -> BackfillShown:
-    """What the backfill has done and still has to do."""
+    """Return what the backfill has done and still has to do."""
     titles, stages = WORDS.table("backfill_tasks"), WORDS.table("backfill_stages")
     lines = tuple(
         BackfillLine(

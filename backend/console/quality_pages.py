@@ -20,7 +20,7 @@ from protocol.fleet_figures import FleetFigures, InterestCurve, read_fleet_figur
 from protocol.text_catalogue import TextCatalogue
 
 SHOWN = 4
-"""How many of the last clusterings are shown."""
+"""Number of past clusterings that are shown."""
 WIDTH, HEIGHT, LEFT, BAR = 344.0, 220.0, 44.0, 9.0
 GAP = 8.0
 """Gap between two groups of a column."""
@@ -130,7 +130,7 @@ TASTES = WORDS.pairs("tastes")
 
 @dataclass(frozen=True)
 class InterestCurveView:
-    """A measure of the simulated readers' interests as the page shows it; line describes it."""
+    """A measure of the simulated readers' interests as the page shows it; line is the text that describes it."""
 
     curve: InterestCurve
     drawing: CurveDrawing
@@ -163,7 +163,6 @@ def of_scores(found: Sequence[Score]) -> CurveDrawing | None:
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """The quality page."""
     routes, services = APIRouter(), controller.services
 
     def fleet_figures() -> FleetFigures | None:

@@ -40,7 +40,6 @@ def _chosen(manifest: ReleaseManifest) -> ListChoice | None:
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """The recall page."""
     routes = APIRouter()
 
     @routes.get("/recall")

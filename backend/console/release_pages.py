@@ -18,7 +18,6 @@ RANKER_LIMIT = 80
 
 
 def router(controller: ConsoleController) -> APIRouter:
-    """The routes of the releases page."""
     releases = controller.services.releases
     routes = APIRouter()
 

@@ -31,7 +31,7 @@ def chunks(values: Iterable[T], size: int = PARAMETERS_PER_STATEMENT) -> Iterato
 
 
 def among(connection: Connection, column: InstrumentedAttribute[T], values: Iterable[T]) -> ColumnElement[bool]:
-    """`column IN (values)` with the list as one parameter: an array in PostgreSQL, a JSON text in SQLite.
+    """Return `column IN (values)` with the list as one parameter: an array in PostgreSQL, a JSON text in SQLite.
 
     For lists of thousands: SQLAlchemy would take longer to render them than SQLite to look them up, and PostgreSQL
     compares a list of single parameters one by one with every row.
@@ -90,12 +90,12 @@ class Prepared:
     """A statement that is compiled at its first use and then passed to the driver as text.
 
     SQLAlchemy takes some 0.6 ms to build a statement and pass it through the ORM, .05 ms to pass on a text, and SQLite
-    itself .01 ms, so its driver is called directly. Its parameters are those of `bindparam`, and of an INSERT all
+    itself .01 ms, so its driver is called directly. Its parameters are those of `bindparam`, and for an INSERT all
     columns of the table. Values are passed unconverted: use it for texts, numbers and bytes, not for times. It doesn't
     see what a session has not flushed.
 
     Args:
-        statement: or a function that makes it for a dialect, if the two engines' statements differ.
+        statement: the statement, or a function that makes it for a dialect, if the two engines' statements differ.
     """
 
     def __init__(self, statement: Executable | Make) -> None:
@@ -103,7 +103,7 @@ class Prepared:
         self._compiled: dict[str, tuple[str, list[str], dict[str, Any]]] = {}
 
     def run(self, connection: Connection, **values: Any) -> StatementAnswer:
-        """Execute it in the connection's transaction. Raises KeyError for a missing value."""
+        """Execute the statement in the connection's transaction. Raises KeyError for a missing value."""
         dialect = connection.dialect
         found = self._compiled.get(dialect.name)
         if found is None:

@@ -155,7 +155,7 @@ class BodyRow(Base):
 
 
 class TextPictureRow(Base):
-    """Where a picture of an article's text is; place: its number in the text, from 1."""
+    """Where a picture of an article's text is stored. place: its number in the text, from 1."""
 
     __tablename__ = "text_pictures"
 
@@ -205,22 +205,21 @@ class BucketRow(Base):
 class FeedRow(Base):
     """A followed feed: what its reader set, its server's last answer for a conditional GET, and when it is due again.
 
-    key: the address at which it was first followed, within 200 characters; `NewsRow.source` of its articles, and never
-    changed, so that articles keep their identity when the feed moves. title: the reader's own, '' for none. name: under
-    which its articles are published, different from every other feed's. site: its home page. folder: names, outermost
-    first.
-    section: the section for all its articles; None: each is sorted by its vector. pictures: whether the operator allows
-    its publisher's pictures. unverified: its server's certificate isn't checked. proxy: through which it is read.
-    removed_at: when it was removed; its row is kept for a while to be restored.
+    key: the address at which it was first followed, cut to 200 characters. It is `NewsRow.source` of its articles and
+    never changes, so that articles keep their identity when the feed moves. title: the reader's own, '' for none. name:
+    the name under which its articles are published, different from every other feed's. site: its home page. folder:
+    names, outermost first. section: the section for all its articles; None: each is sorted by its vector. pictures:
+    whether the operator allows its publisher's pictures. unverified: its server's certificate isn't checked. proxy: the
+    proxy through which it is read. removed_at: when it was removed; its row is kept for a while to be restored.
 
     fetched_at: time of the last answer, changed or not; None before the first. failures: number of consecutive
-    failures; error: the last reason, in one sentence. pace_sec: its estimated publication interval. moved_to: the
+    failures. error: the last reason, in one sentence. pace_sec: its estimated publication interval. moved_to: the
     address to which its last answer says it has moved permanently. ended: its server has answered 410, gone. full_text:
-    whether the pages of its new stories are fetched for their whole texts; full_text_error: why one kept its teaser at
+    whether the pages of its new stories are fetched for their whole texts. full_text_error: why one kept its teaser at
     the last reading.
 
-    Of the last document that it answered with: entries: how many it had, None before the first; taken: how many of them
-    are in the pool; refused: how many could not be used, with the reasons grouped in refusals (`RefusedFor`).
+    entries, taken, refused and refusals describe the last document: how many entries it had (None before the first),
+    how many are in the pool, how many could not be used, and the reasons, grouped (`RefusedFor`).
     """
 
     __tablename__ = "feeds"
@@ -258,8 +257,8 @@ class FeedRow(Base):
 class FeedHostRow(Base):
     """A host that requires pauses: none of its feeds is requested within rests_sec of `asked_at`, its last answer.
 
-    pause_sec: between any two requests, estimated from its refusals; reset a day after the last one, `refused_at`.
-    refusals: consecutive ones, for all its feeds.
+    pause_sec: minimum pause between any two requests, estimated from its refusals; reset a day after the last refusal,
+    `refused_at`. refusals: consecutive ones, for all its feeds.
     """
 
     __tablename__ = "feed_hosts"

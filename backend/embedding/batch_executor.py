@@ -108,7 +108,6 @@ class LocalExecutor:
         self._opened: tuple[str, Callable[[Any], Any]] | None = None
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Yield the result of each batch, in order."""
         if self._opened is None or self._opened[0] != task.key:
             self._opened = task.key, task.open(1 if task.at_once else self._threads)
         run = self._opened[1]
@@ -131,13 +130,12 @@ def _at_once(run: Callable[[Batch], Result], batches: Iterable[Batch], threads: 
 
 
 class FallbackExecutor:
-    """Uses a cluster, and this process from the first batch on that the cluster doesn't answer."""
+    """Uses a cluster; from the first batch that the cluster doesn't answer, computes in this process."""
 
     def __init__(self, cluster: BatchExecutor, here: BatchExecutor) -> None:
         self._cluster, self._here = cluster, here
 
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
-        """Yield the result of each batch, in order."""
         given: deque[Batch] = deque()
         rest = iter(batches)
 

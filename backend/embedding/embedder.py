@@ -137,7 +137,9 @@ ProgressCallback = Callable[[int, int], None]
 
 GRAPH_FILE, HEAD_FILE, TOKENIZER_FILE = "encoder.onnx", "head.safetensors", "tokenizer.json"
 HEAD_GRADIENT_FILE = "head-gradient.onnx"
-"""The graph with which devices train the head, beside the first encoder, for all encoders with its BERT and width."""
+"""The graph with which devices train the head. It is stored with the first encoder and valid for all with its BERT and
+width.
+"""
 HEAD_LIMIT_BYTES = 16 * 1024 * 1024
 BATCH_SIZE = 16
 """Titles computed at a time: 64 take 90 MB more, and a fifth more time."""

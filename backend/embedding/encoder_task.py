@@ -1,4 +1,4 @@
-"""A news encoder's graph as a task of batches; the embedder prepares its inputs."""
+"""Runs a news encoder's graph as a task of batches; the embedder prepares its inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protocol.tensors import pack
 EncoderInputs = Mapping[str, NDArray[np.int64]]
 """By name in the graph: `pieces` and `piece_mask` [b, L], and what it reads besides titles."""
 EncoderOutputs = tuple[NDArray[np.float32], list[NDArray[np.float16]] | None]
-"""Vectors [b, D]; and the token states [L_i, S] of each title, if they are wanted and the graph has them."""
+"""Vectors [b, D]; and the token states [L_i, S] of each title, if they are requested and the graph has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,9 @@ class EncoderTask:
     """
 
     at_once: ClassVar[bool] = True
-    """Titles are too short for ONNX Runtime to share a batch between threads well: a third more titles a second."""
+    """False would be slower: titles are too short for ONNX Runtime to share a batch between threads well, so computing
+    batches in parallel gives a third more titles a second.
+    """
 
     graph: Path | NDArray[np.uint8]
     sha256: str

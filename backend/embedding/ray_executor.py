@@ -203,7 +203,6 @@ class RayExecutor:
                         self._driver = None
 
     def close(self) -> None:
-        """End the process."""
         with self._turn:
             if self._driver is not None:
                 self._driver.end()
@@ -305,7 +304,6 @@ class _Driver:
         return (self._said.read().decode(errors="replace").strip().splitlines() or [""])[-1][:300]
 
     def end(self) -> None:
-        """End the process."""
         self._connection.close()
         self._process.kill()
         self._process.wait(END_WITHIN_SEC)

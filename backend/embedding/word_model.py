@@ -148,7 +148,7 @@ def read_glove(path: Path) -> WordVectors:
 
 
 FEDNEWSREC, NAML, LSTUR = "fednewsrec_words", "naml_words", "lstur_words"
-"""Architectures."""
+"""Names of the architectures."""
 READ_ABSTRACTS, READ_CATEGORIES = {NAML}, {NAML, LSTUR}
 TABLE_FILE, GRADIENT_FILE, CATEGORIES_FILE = "table.safetensors", "gradient.onnx", "categories.json"
 MADE_FILE = "made.json"
@@ -157,8 +157,9 @@ SHARED = {GRAPH: GRAPH_FILE, TOKENIZER: TOKENIZER_FILE}
 CNN, ATTENTION = "layers.0.window.", "title.layers.1."
 TEXTS = ("title.", "abstract.")
 RANDOM = ("pooling.hidden.weight", "query.weight", "dense.weight")
-"""Name suffixes of parameters with random initial values (Xavier): since later weights start at zero, this doesn't
-affect the output. Pooling queries are among these zeros."""
+"""Name suffixes of parameters with random initial values (Xavier). Since later weights start at zero, this doesn't
+affect the output. Pooling queries are among these zeros.
+"""
 TOPICS = {"category.weight": 0.1, "category.elements.weight": 0.01}
 """Name suffixes of topic tables, and the standard deviation of their initial values. LSTUR's topics have no weight at
 the start; NAML's are rectified, and weigh as much as a text."""
@@ -371,7 +372,7 @@ def word_model_shapes(encoder_dir: Path, architecture: str = FEDNEWSREC) -> dict
 
 
 def _read_besides(architecture: str) -> dict[str, str]:
-    """What an encoder of this architecture reads besides titles, and the file of its folder for it."""
+    """Return the inputs of this architecture's encoder besides titles, each with the file in its folder."""
     abstracts = {"abstracts": TOKENIZER_FILE} if architecture in READ_ABSTRACTS else {}
     return abstracts | ({"categories": CATEGORIES_FILE} if architecture in READ_CATEGORIES else {})
 

@@ -1,4 +1,4 @@
-"""The privacy cost of a device that took part in every round, composed over the rounds."""
+"""Computes the privacy cost of a device that took part in every round, composed over the rounds."""
 
 import math
 from dataclasses import dataclass, field

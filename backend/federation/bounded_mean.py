@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from protocol.ring import WeightedSum
 
 PREFIX = "g."
-"""Prefix of the tensors of a gradient update: the gradient of a parameter is named `g.<parameter>`."""
+"""Prefix of the tensors of a gradient update: the gradient of parameter p is named `g.<p>`."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 

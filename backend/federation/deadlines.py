@@ -1,4 +1,4 @@
-"""Decide whether the deadline of a round or stage has passed, even if a clock was reset.
+"""Decides whether the deadline of a round or stage has passed, even if a clock was reset.
 
 Several processes read the deadlines from the database, so they are times of day. If a clock is set back, a round would
 otherwise wait that much longer. A deadline therefore also counts as passed if it is further ahead than the whole

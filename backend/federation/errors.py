@@ -174,7 +174,7 @@ class SumFailed(OwnfeedError):
 
 
 class SharesAwaited(OwnfeedError):
-    """Some shares are false, and members that haven't sent theirs still have time to."""
+    """Some shares are false, and members that haven't sent theirs still have time to do so."""
 
     code, status, title = "shares-awaited", 409, "The secure sum waits for more shares"
 

@@ -42,15 +42,10 @@ class Memory:
     tensors: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """Return the state as safetensors, without loss."""
         return save({"steps": np.array(self.steps), **{name: np.array(one) for name, one in self.tensors.items()}})
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Memory:
-        """Return the state that `to_bytes` wrote.
-
-        Raises KeyError or a safetensors error for other bytes.
-        """
         tensors = load(content)
         return cls(int(tensors.pop("steps")), tensors)
 

@@ -68,7 +68,7 @@ class CurveDrawing:
 
     level is the height of zero gain; ticks are (x, label) and (y, label).
 
-    joined: the gains are all over the same release, so that a line from one to the next is meaningful.
+    joined: all gains are relative to the same release, so a line from one to the next is meaningful.
     """
 
     width: float

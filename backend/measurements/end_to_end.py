@@ -1,7 +1,7 @@
-"""Measures this server end to end by simulated readers, in a process of its own, and keeps the last result.
+"""Measures this server end to end by simulated readers, in a separate process, and stores the last result.
 
-The result and whether a measurement is under way are in one file of the data folder, so that all processes of a server
-tell the same.
+The result, and whether a measurement is running, are in one file of the data folder, so that all processes of a server
+show the same.
 """
 
 import subprocess
@@ -25,7 +25,7 @@ REASON_CHARS = 300
 
 
 class EndToEndLatency(BaseModel):
-    """The last measurement: under way, done with its figures, or failed with its reason."""
+    """The last measurement: running, done with its figures, or failed with its reason."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -36,7 +36,7 @@ class EndToEndLatency(BaseModel):
 
 
 def last(data_dir: Path, now: datetime | None = None) -> EndToEndLatency | None:
-    """The last measurement, or None; one whose process must have ended long ago, with its server, has failed."""
+    """Return the last measurement, or None; one whose process must have ended long ago with its server has failed."""
     try:
         found = EndToEndLatency.model_validate_json(_file(data_dir).read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -47,7 +47,7 @@ def last(data_dir: Path, now: datetime | None = None) -> EndToEndLatency | None:
 
 
 def start(data_dir: Path, url: str, command: Sequence[str] = COMMAND) -> threading.Thread | None:
-    """Begin a measurement of the server at this URL, in a thread that is returned; None while one is under way."""
+    """Start a measurement of the server at this URL in a new thread and return the thread; None if one is running."""
     before = last(data_dir)
     if before is not None and before.state == "running":
         return None

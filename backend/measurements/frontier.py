@@ -39,9 +39,9 @@ class PairedGain:
 
 @measured_dataclass(frozen=True)
 class ValidationChoice:
-    """What validation chose: the epoch, and s of each kind of list.
+    """The choices made on the validation readers: the epoch, and s for each kind of list.
 
-    `code 16` is the codebook of 16's.
+    `code 16` is the codebook of size 16.
     """
 
     epoch: int
@@ -52,11 +52,11 @@ class ValidationChoice:
 class FrontierRow:
     """One way of reporting at one epsilon on the test readers.
 
-    found is R@50/100/200/400 in percent; gain its paired difference to popularity in points. page is R@20 after local
-    ranking, and changed the share of those 20 that the list by popularity would not have contained, both in percent.
-    cosine is `changed` if the device ranks by content alone instead of by content and popularity. drawn: it is in the
-    drawing: on a line by epsilon, or as a level if epsilon is 0 or infinite. attack is R@100/400 of the history by the
-    strongest attack tried, None if none was.
+    found is R@50/100/200/400 in percent; gain is its paired difference to popularity in points. page is R@20 after
+    local ranking, and changed is the share of those 20 that the list by popularity would not have contained, both in
+    percent. cosine is `changed` if the device ranks by content alone instead of by content and popularity. drawn:
+    whether it is in the drawing, on a line by epsilon, or as a level if epsilon is 0 or infinite. attack is R@100/400
+    of the history by the strongest attack tried, None if none was.
     """
 
     mode: str
@@ -77,8 +77,9 @@ class FrontierRow:
 
 @measured_dataclass(frozen=True, config=FORMAT)
 class Frontier:
-    """rows in the order of the table; wide is R@600 of the constant list; number of test readers; channels per
-    reader."""
+    """rows: in the order of the table. wide: R@600 of the constant list. Also the number of test readers, and channels
+    per reader.
+    """
 
     rows: tuple[FrontierRow, ...]
     chosen: ValidationChoice
@@ -101,7 +102,7 @@ PUBLISHED = "bench-recall"
 """Name of the record of the figures published with this version, made from a `Frontier`."""
 PUBLISHED_COLUMNS = ("report", "epsilon", "@400 against popularity")
 DRAWN_FROM = 3
-"""A line with fewer epsilons doesn't show their effect."""
+"""Minimum number of epsilons for a line: fewer don't show their effect."""
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ def content_digest(item: NewsItem) -> bytes:
 
 
 def _has_address(source: str) -> bool:
-    """Whether a source is a feed with a URL; files and the newsroom belong to the operator."""
+    """Return whether a source is a feed with a URL; files and the newsroom belong to the operator."""
     return "://" in source
 
 

@@ -131,7 +131,7 @@ def _of_a_known_site(address: str) -> list[str]:
 
 
 def webfinger_address(pasted: str) -> str | None:
-    """Where the host of a pasted @user@host says where that account is (RFC 7033); None for anything else.
+    """Return where the host of a pasted @user@host says that account is (RFC 7033); None for anything else.
 
     An account's host is often not the server of its posts: @ana@example.org may be at https://social.example.org/@ana.
     """

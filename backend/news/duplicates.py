@@ -31,7 +31,9 @@ DUPLICATE_THRESHOLD = 0.7
 """Two articles whose shingles have at least this Jaccard index are near-duplicates."""
 SHINGLE_WORDS = 2
 LEAST_WORDS = 4
-"""Shorter texts ("Photos of the day") never count as duplicates: equal words prove nothing there."""
+"""Minimum number of words: shorter texts ("Photos of the day") never count as duplicates, since equal words prove
+nothing there.
+"""
 BANDS, BAND_ROWS = 10, 4
 """Pairs at 0.7 share one of ten bands of four with probability 0.94, at 0.8 with 0.995, at 0.2 with 0.016."""
 MINHASH_SEED = 1
@@ -94,7 +96,6 @@ class Text(NamedTuple):
 
     @property
     def words(self) -> tuple[str, str]:
-        """Title and abstract."""
         return self.title, self.abstract
 
     @property
@@ -156,7 +157,7 @@ def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[in
 
 
 def says_the_same(left: Text, right: Text) -> bool:
-    """Whether the texts are near-duplicates; ignores buckets, pages and sources."""
+    """Return whether the texts are near-duplicates, ignoring buckets, pages and sources."""
     return jaccard(shingles(*left.words), shingles(*right.words)) >= DUPLICATE_THRESHOLD
 
 

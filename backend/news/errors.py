@@ -72,7 +72,7 @@ class SourceUnreachable(SourceError):
         self.http_status = status
         """The status of its answer; 0 without an answer."""
         self.asked = asked
-        """The address that answered, after redirects; '' without an answer."""
+        """Address that answered, after redirects; '' without an answer."""
 
 
 class SourceTooLarge(SourceError):

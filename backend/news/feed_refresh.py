@@ -19,13 +19,13 @@ from backend.news.sources.full_text import with_full_texts
 from backend.news.sources.rss import FeedHead, read_feed
 
 LEARNT_FROM = 10
-"""A feed's pace is computed from this many of its newest entries."""
+"""Number of a feed's newest entries from which its pace is computed."""
 UNKNOWN = timedelta(hours=1)
 """The initial pace of a feed whose entries have no dates."""
 SLOWER, FASTER = 1.5, 0.5
-"""An answer without, or with, new entries multiplies the pace of such a feed by this."""
+"""Factors by which an answer without, or with, new entries changes the pace of such a feed."""
 STILL_SLOWER = 1.25
-"""An answer that nothing has changed (304) multiplies any pace by this."""
+"""Factor by which an answer that nothing has changed (304) changes any pace."""
 
 
 def learnt(published: Sequence[datetime], now: datetime) -> timedelta | None:
@@ -86,7 +86,7 @@ class FullTexts:
         self._feeds, self._key, self._page = feeds, key, page
 
     def of(self, pool: NewsPool, rows: Iterable[NewsItem | Rejection]) -> Iterator[NewsItem | Rejection]:
-        """The rows of one reading, with full texts."""
+        """Yield the rows of one reading, with full texts."""
         entries, faults = list(rows), list[str]()
         known = pool.texts([row.id for row in entries if isinstance(row, NewsItem)])
         yield from with_full_texts(entries, known, self._page, faults.append)

@@ -28,7 +28,7 @@ from backend.news.sources.download import Document, NotModified, fetch
 WORK = "refresh-feeds"
 FEEDS_AT_ONCE = 4
 PAGE_LOOK_SEC, PAGE_WAIT_SEC = 0.5, 30.0
-"""How often the fetch of a story's page checks whether its host is free, and the longest pause that it waits out."""
+"""How often a fetch of a story's page checks whether its host is free, and the longest pause that it waits for."""
 LOOK_EVERY_SEC = 15.0
 """How often changes by other processes are noticed, and the longest wait for a host within a step."""
 JITTER = 0.1
@@ -70,9 +70,9 @@ class FeedScheduler:
     """Requests each followed feed when it is due, and ingests its articles.
 
     every: the shortest interval; zero: feeds are never refreshed automatically (`is_on`). seldom: the longest, by
-    default the same; between them a feed is asked as often as it publishes. pause_sec: between two requests to a host.
-    allowed, transport: as in `backend.news.sources.download.fetch`. chance: draws from [0, 1) for the jitter. sleep:
-    waits for a number of seconds, by default until `stop` at most.
+    default the same; between these limits a feed is requested as often as it publishes. pause_sec: between two requests
+    to a host. allowed, transport: as in `backend.news.sources.download.fetch`. chance: draws from [0, 1) for the
+    jitter. sleep: waits for a number of seconds, by default until `stop` at most.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class FeedScheduler:
                 self._woken.wait(min(max(free_in, 0.1), LOOK_EVERY_SEC))
 
     def _free_in(self) -> float:
-        """Seconds until the next feed can be asked."""
+        """Return the seconds until the next feed can be requested."""
         now, next_due_at = self._clock(), self.followed.next_due_at()
         with self._changed:
             waits = [self._hosts.free_in(host_of(feed.url), now) or 0.0 for feed in self.followed.due(now)]
@@ -173,7 +173,7 @@ class FeedScheduler:
         return min(waits, default=LOOK_EVERY_SEC)
 
     def _read_due(self) -> int:
-        """Start a thread for each due feed as its host gets free; return how many. Leave feeds with a long wait."""
+        """Start a thread for each due feed when its host is free; return how many. Leave feeds with a long wait."""
         begun = set[str]()
         listed_at, due = self._clock(), self.followed.due(self._clock())
         while not self._stopping.is_set():
@@ -289,7 +289,9 @@ class FeedScheduler:
         return found.data
 
     def _asked(self, feed: FollowedFeed) -> Document | NotModified:
-        """The answer of the feed's server, after which the host is free again. Raises SourceError with the wait."""
+        """Return the answer of the feed's server, after which the host is free again. Raises SourceError with
+        the wait.
+        """
         host = host_of(feed.url)
         try:
             found = fetch(

@@ -213,7 +213,7 @@ class FollowedFeeds:
         return _unlike(own, (file.name, f"{file.parent.name}/{file.name}"), others)
 
     def move_to(self, feed: str, folder: Sequence[str]) -> None:
-        """Put it into a folder, given as names from the outermost; () for none. Raises FeedNotFollowed."""
+        """Put the feed into a folder, given as names from the outermost; () for none. Raises FeedNotFollowed."""
         self._change(feed, {"folder": list(_path(folder))})
 
     def rename_folder(self, folder: Sequence[str], to: Sequence[str]) -> int:
@@ -256,14 +256,14 @@ class FollowedFeeds:
         self._change(feed, {"unverified": not checked, "due_at": now})
 
     def read_through(self, feed: str, proxy: str | None, now: datetime) -> None:
-        """Read it through an HTTP proxy, None: directly. Raises FeedNotFollowed, FeedRefused.
+        """Read the feed through an HTTP proxy; None: directly. Raises FeedNotFollowed, FeedRefused.
 
         The proxy resolves the feed's host names, so it decides which addresses can be reached.
         """
         self._change(feed, {"proxy": None if proxy is None else checked_proxy(proxy), "due_at": now})
 
     def pause(self, feed: str) -> None:
-        """Stop refreshing it until `resume`. Raises FeedNotFollowed."""
+        """Stop refreshing the feed until `resume`. Raises FeedNotFollowed."""
         self._change(feed, {"paused": True})
 
     def resume(self, feed: str, now: datetime) -> None:
@@ -273,7 +273,7 @@ class FollowedFeeds:
     def ask_now(self, now: datetime, feed: str | None = None) -> None:
         """Make a feed due at once, or all that are neither paused nor ended. Raises FeedNotFollowed.
 
-        Pauses that a host requires are still kept.
+        Pauses that a host requires still apply.
         """
         if feed is not None:
             self._change(feed, {"due_at": now})
@@ -282,7 +282,7 @@ class FollowedFeeds:
             connection.execute(update(FeedRow).where(FeedRow.due_at > now, _is_read()).values(due_at=now))
 
     def remove(self, feed: str, now: datetime) -> None:
-        """Stop following it; its articles stay, and for 30 days `restore` undoes it. Raises FeedNotFollowed."""
+        """Stop following the feed. Its articles stay, and `restore` undoes this for 30 days. Raises FeedNotFollowed."""
         self._change(feed, {"removed_at": now})
 
     def restore(self, feed: str, now: datetime) -> None:
@@ -406,12 +406,12 @@ def _other_names(connection: Connection, key: str) -> set[str]:
 
 
 def _places(url: str) -> tuple[str, str]:
-    """What distinguishes a feed from others with the same title: its host, or its whole address."""
+    """Return what distinguishes a feed from others with the same title: its host, or its whole address."""
     return host_of(url), url.partition("://")[2].rstrip("/")
 
 
 def _unlike(title: str, places: tuple[str, ...], taken: Iterable[str]) -> str:
-    """The title; if other feeds have that name, followed by one of `places` or a number in brackets."""
+    """Return the title; if other feeds have that name, add one of `places` or a number in brackets."""
     used = set(taken)
     title = one_line(title)
     behind = ["", *(f" ({place})" for place in places)]
@@ -424,7 +424,7 @@ def _unlike(title: str, places: tuple[str, ...], taken: Iterable[str]) -> str:
 
 
 def _is_of(name: str, title: str) -> bool:
-    """Whether a name was made from this title."""
+    """Return whether a name was made from this title."""
     title = shortened(one_line(title), NAME_CHARS)
     return bool(name) and (name == title or name.startswith(f"{title} ("))
 

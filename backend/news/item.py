@@ -100,9 +100,9 @@ def rejection(line: int, error: ValidationError) -> Rejection:
 class IngestReport:
     """Counts of one run: `added`, `updated` and `unchanged` articles are in the pool, the others are not.
 
-    duplicates: how many of the added or updated articles repeat an older one. withheld: taken down earlier, older than
-    the run's horizon, or another feed's to change. rejected: the first 1,000 malformed rows; `rejected_count` counts
-    all.
+    duplicates: how many of the added or updated articles repeat an older one. withheld: articles taken down earlier,
+    older than the run's horizon, or which only another feed may change. rejected: the first 1,000 malformed rows;
+    `rejected_count` counts all.
     """
 
     added: int = 0

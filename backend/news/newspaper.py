@@ -36,7 +36,7 @@ PAPER_A_DAY = 460
 """Articles per day of one newspaper, a tenth below what its sections can produce; more are divided among several
 newspapers."""
 SEEDS_APART = 10_000_019
-"""Difference between the seeds of two newspapers; larger than the number of days that later editions add."""
+"""Difference between the seeds of two newspapers, larger than the number of days that later editions add."""
 LOOK_EVERY_SEC = 10.0
 STOP_WITHIN_SEC = 30.0
 EDITION_FILE = "newspaper.jsonl"
@@ -65,7 +65,8 @@ class Edition:
         return max((story.published_at for story in self.stories), default=self.printed_at)
 
     def due(self, oldest: datetime, until: datetime) -> list[NewsItem]:
-        """The articles due by `until`; of those after the edition was written, only the ones after `oldest`.
+        """Return the articles due by `until`. Of those after the edition was written, only articles after `oldest` are
+        due.
 
         So an interrupted first fortnight is completed, but a demo doesn't publish everything it missed while it was
         switched off.
@@ -172,18 +173,18 @@ class GeneratedNewspaper:
                 _log.exception("the newspaper could not be published")
 
     def _paper_now(self) -> datetime:
-        """The current time in the newspaper's world."""
+        """Return the current time in the newspaper's world."""
         return self._paper_began + (self._clock() - self._began) * self._pace
 
     def _missing(self) -> list[NewsItem]:
-        """What is due and not published."""
+        """Return what is due and not published."""
         if self._edition is None:
             return []
         due = self._edition.due(self._began - MISSED_LIMIT, self._paper_now())
         return [story for story in due if story.id not in self._published]
 
     def _waiting(self) -> tuple[NewsItem, ...]:
-        """Unpublished articles of the edition that aren't too old to publish."""
+        """Return unpublished articles of the edition that aren't too old to publish."""
         stories = () if self._edition is None else self._edition.stories
         oldest = self._began - MISSED_LIMIT
         return tuple(story for story in stories if story.id not in self._published and story.published_at > oldest)
@@ -197,7 +198,7 @@ class GeneratedNewspaper:
         return len(missing)
 
     def _date(self, story: NewsItem) -> datetime:
-        """The date of an article by the clock."""
+        """Return the date of an article by the clock."""
         if story.published_at <= self._paper_began:
             return min(story.published_at, self._began)
         return self._began + (story.published_at - self._paper_began) / self._pace

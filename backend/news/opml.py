@@ -199,5 +199,5 @@ def write_opml(subscriptions: Sequence[Subscription], title: str) -> bytes:
 
 
 def _missing(path: tuple[str, ...], folders: dict[tuple[str, ...], ElementTree.Element]) -> Iterator[tuple[int, str]]:
-    """Depth and name of the folders of a path that aren't written yet, the outermost first."""
+    """Yield depth and name of the folders of a path that aren't written yet, the outermost first."""
     return ((depth, name) for depth, name in enumerate(path, 1) if path[:depth] not in folders)

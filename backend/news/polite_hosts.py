@@ -36,7 +36,7 @@ class _Host:
 
 
 class PoliteHosts:
-    """The state of each host that was asked. Its caller serialises the calls."""
+    """The state of each host that was requested. Its caller serialises the calls."""
 
     def __init__(self, engine: Engine, pause_sec: float) -> None:
         self._engine, self._pause_sec = engine, pause_sec
@@ -87,7 +87,8 @@ class PoliteHosts:
     def refused(self, host: str, now: datetime, asked_sec: float, *, paces: bool) -> float:
         """Note that a host refused a request; return for how many seconds it gets none.
 
-        asked_sec: the wait that it asked for, 0 if none. paces: it limits the rate (429), so its regular pause grows.
+        asked_sec: the wait that it requested, 0 if none. paces: whether it limits the rate (429), so that its regular
+        pause grows.
         """
         known = self._hosts.setdefault(host, _Host(now))
         known.asked_at = known.refused_at = now

@@ -21,7 +21,7 @@ from backend.news.pool_version import changed_since, lock_version, raise_version
 from protocol.news import ALSO_LIMIT, UNDATED_AGE, AlsoIn
 
 VECTORS_PER_FETCH = 1_000
-"""About a megabyte, which stays in the processor's cache."""
+"""Vectors fetched at a time: about a megabyte, which stays in the processor's cache."""
 
 
 def read_vectors(connection: Connection, encoder: str) -> tuple[list[str], NDArray[np.float32]]:
@@ -89,7 +89,7 @@ def _check_vectors(ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
 
 
 ROWS_PER_FETCH = 2_000
-"""Two megabytes of vectors and one of texts at a time."""
+"""Rows fetched at a time: two megabytes of vectors and one of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ class PoolReading:
     """A consistent reading of the pool.
 
     horizon: articles published at or before it have expired. changed: numbers [m], ascending, of all articles that may
-    differ from the version asked about; None if everything is read. blocks: the live articles among those, or all; can
-    be iterated once. vectors: upper bound of how many of them have a vector. older: numbers, ascending, of all live
+    differ from the requested version; None if everything is read. blocks: the live articles among those, or all; can be
+    iterated once. vectors: upper bound of how many of them have a vector. older: numbers, ascending, of all live
     articles whose `counted_at` is at or before the horizon: a feed's newest, and undated ones.
     """
 

@@ -70,13 +70,15 @@ def pool_counts(connection: Connection) -> PoolCounts:
 
 
 STEP = 2**26
-"""Two different changes after the same version get the same new version with a probability of only 1/STEP. 250 million
-changes reach 2^53, the limit of exact integers in JSON."""
+"""Maximum step of the version. Two different changes after the same version get the same new version with a probability
+of only 1/STEP. 250 million changes reach 2^53, the limit of exact integers in JSON.
+"""
 VERSIONS_KEPT = 1_024
-"""Approximate. If every version changes a thousand articles, the log has a million rows of two numbers."""
+"""Approximate number of versions in the log. If every version changes a thousand articles, the log has a million rows
+of two numbers.
+"""
 CHANGES_LIMIT = 50_000
-"""Selecting more changes takes as long as reading a large pool whole, so the log then returns None. A version with more
-changes is not logged."""
+"""Maximum number of changes that are returned or logged: selecting more takes as long as reading a large pool whole."""
 
 
 def raise_version(connection: Connection, changed: Iterable[int], *, next_number: int | None = None) -> None:

@@ -121,7 +121,6 @@ class CheckedTransport(httpx.BaseTransport):
         return self._inner.handle_request(request)
 
     def close(self) -> None:
-        """Close the connections."""
         self._inner.close()
 
     def _checked(self, host: str, port: int) -> str:
@@ -169,7 +168,6 @@ class ProxyTransport(httpx.BaseTransport):
         return self._inner.handle_request(request)
 
     def close(self) -> None:
-        """Close the connections."""
         self._inner.close()
 
 

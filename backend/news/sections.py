@@ -91,7 +91,7 @@ NEIGHBOURS_SHARE = 0.65
 STEPS = 2
 """Propagation steps: in the second, neighbours' probabilities already include their own neighbours'."""
 NEARNESS_BYTES = 8_000_000
-"""Of the similarities computed at a time; as many again are needed to select from them."""
+"""Bytes of similarities computed at a time; as many again are needed to select from them."""
 
 
 Rows = TypeVar("Rows", bound=NDArray[np.floating])
@@ -167,7 +167,7 @@ def with_neighbours(
 
 
 def _nearest(rows: Rows, asked: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """The `count` rows nearest to each of the rows `asked`, excluding themselves."""
+    """Return the `count` rows nearest to each of the rows `asked`, excluding the row itself."""
     farness = -(rows[asked] @ rows.T)
     farness[np.arange(len(asked)), asked] = np.inf
     found: NDArray[np.intp] = np.argpartition(farness, count - 1, axis=1)[:, :count]

@@ -21,8 +21,9 @@ from protocol.rounds import QueuedRound, RoundStatus
 POLL_SEC = 0.2
 TIMEOUT_SEC = 10.0
 OPENING_SEC = 120.0
-"""How long a round may take to open: it is planned within the request, a system's first one with all its
-preparation."""
+"""How long a round may take to open: it is planned within the request, and a system's first round needs all its
+preparation.
+"""
 TURN_SEC = 600.0
 """Default time that a round may wait in the queue before it is removed again."""
 GRACE_SEC = 60.0
@@ -80,12 +81,12 @@ class Operator:
     ) -> RoundStatus:
         """Open a round, after those that change the same models.
 
-        protection, aggregation: of the system; None: the default. cohort: wanted number of updates, or participation:
-        the share of the waiting devices; without both the system decides. turn_sec: how long it may wait in the queue;
-        after that, or if this is interrupted, it is removed again. waits: called with its place in the queue whenever
-        that changes.
+        protection, aggregation: those of the system; None: the default. cohort: wanted number of updates.
+        participation: in its place, the share of the waiting devices; without both, the system decides. turn_sec: how
+        long it may wait in the queue; after that, or if this is interrupted, it is removed again. waits: called with
+        its place in the queue whenever that changes.
 
-        Raises OperatorRefused, also if it can't run when its turn comes.
+        Raises OperatorRefused, also if it can't run when it is next in the queue.
         """
         size = {"cohort": cohort, "participation": participation, "cohort_minimum": cohort_minimum}
         axes = {"protection": protection, "aggregation": aggregation}
@@ -150,7 +151,7 @@ class Operator:
             status = now
 
     def following(self, status: RoundStatus) -> RoundStatus | None:
-        """The round that this one's conclusion requested, once it is open; None if there is none.
+        """Return the round that this one's conclusion requested, once it is open; None if there is none.
 
         Raises OperatorRefused if it isn't opened within a minute, for instance while rounds are paused.
         """
@@ -181,7 +182,7 @@ class Operator:
         return self._schedule_status("GET", "", None)
 
     def pause(self) -> dict[str, Any]:
-        """Open no more rounds; returns the resulting schedule, like the next three."""
+        """Open no more rounds. Returns the resulting schedule, like the next three methods."""
         return self._schedule_status("POST", "/pause", None)
 
     def resume(self) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def back_up(settings: BackendSettings, folder: Path) -> Backup:
 
 
 def _copied(settings: BackendSettings, folder: Path, *, anew: bool) -> Backup:
-    """Copy the folder. anew: copy also files of which the backup has one of the same name, size and time."""
+    """Copy the folder. anew: copy also files of which the backup has one with the same name, size and time."""
     source, database, token = settings.data_dir, _sqlite_file(settings), settings.admin_token_file
     copied = None if database is None else folder / _place_of(database, source)
     snapshot = None
@@ -318,7 +318,7 @@ def _is_of_database(path: Path, database: Path) -> bool:
 def _copy_file(source: Path, target: Path, *, anew: bool = False) -> None:
     """Copy a file whole or not at all; a file removed meanwhile is skipped.
 
-    anew: also if there is one of the same size and time, which otherwise counts as unchanged.
+    anew: copy it even if there is one of the same size and time, which otherwise counts as unchanged.
     """
     try:
         present = source.stat()

@@ -32,7 +32,7 @@ Application = Callable[[str], ASGIApp]
 
 
 def serve_backend(settings: BackendSettings, workers: int | None, steps: Steps) -> None:
-    """Prepare what a first start lacks, report what the port doesn't limit, then serve until a signal arrives.
+    """Prepare what a first start lacks, report which limits the port lacks, then serve until a signal arrives.
 
     workers: number of processes; None: only this one.
     """

@@ -79,7 +79,7 @@ TYPICAL_CONCENTRATION = 10.0
 """Articles counted per equally displayed article, since few articles have most displays: 557 / 57 on MIND."""
 TYPICAL_SPREAD = 0.9
 SURE = 5.0
-"""A past count's figure is believed if it is this many standard deviations of its noise away from zero."""
+"""Minimum distance from zero, in standard deviations of its noise, at which a past count's figure is used."""
 
 
 @dataclass(frozen=True)
@@ -256,10 +256,11 @@ def log_lifts(
     asked: NDArray[np.bool_] | None = None,
     usual: UsualRates | None = None,
 ) -> Floats:
-    """E[log p] - log(usual rate), [n]: how much more likely than usual each article is to be clicked when displayed.
+    """Return E[log p] - log(usual rate), [n]: how much more likely than usual each article is to be clicked when
+    displayed.
 
     topics [n] number each article's topic: articles of topics that are clicked more start higher, which is all that is
-    known of articles too fresh to have been displayed (a content prior). asked [n] marks the counted articles; by
+    known of articles too recent to have been displayed (a content prior). asked [n] marks the counted articles; by
     default all.
     """
     asked = np.ones(len(counted), dtype=np.bool_) if asked is None else asked

@@ -192,10 +192,7 @@ class OfferedNews:
         )
 
     def _held(self, numbers: Keys, vectors: NDArray[np.float32]) -> NDArray[np.intp]:
-        """For articles [m] with vectors [m, D], the rows whose vectors are already stored.
-
-        -1 for the others.
-        """
+        """Return for articles [m] with vectors [m, D] the rows whose vectors are already stored; -1 for the others."""
         if not len(self.columns):
             return np.full(len(numbers), -1, dtype=np.intp)
         rows = np.searchsorted(self.columns.numbers, numbers).clip(max=len(self.columns) - 1)

@@ -24,9 +24,10 @@ from backend.releases.errors import NothingPublished
 
 STOP_WITHIN_SEC = 30.0
 LONG_BUILD_SEC, REST = 1.0, 0.5
-"""A catalogue that took longer than LONG_BUILD_SEC of processor time to build is kept for REST times the build's
-duration, however much of the pool changes. A large pool that is still being filled, article by article, thus leaves
-processor time for readers. An article that just misses one build is in the next, after two and a half build times."""
+"""Rules for slow builds: a catalogue that took more than LONG_BUILD_SEC of processor time to build is kept for REST
+times the build's duration, even if the pool changes. This leaves processor time for readers while a large pool is
+filled article by article. An article that just misses one build is in the next, after two and a half build times.
+"""
 
 GROWN = 1.25
 """Once a catalogue is this many times as large as when it was last excluded from garbage collection, it is excluded

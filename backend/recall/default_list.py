@@ -20,8 +20,9 @@ STORY_REPEAT = 0.35
 """Factor on a score for each earlier article of the same story, so that a second one rarely follows closely."""
 SECTION_REPEAT = 0.75
 SECTION_WINDOW = 12
-"""Each article of a section among the last SECTION_WINDOW lowers the score of that section's next article by a
-quarter."""
+"""Number of previous articles in which each one of the same section lowers the score of that section's next article by
+a quarter.
+"""
 BEST_FIRST, WIDER = 8, 4
 """The list considers BEST_FIRST times as many of the best articles as it has places, then each time WIDER times
 more."""

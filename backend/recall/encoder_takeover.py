@@ -50,7 +50,7 @@ class TitleEmbedder(Protocol):
 class PoolEmbedding:
     """Computes the pool's vectors with the encoder of the current release.
 
-    turn: the EMBEDDING lock, which yields whether this process holds it. If another process does, nothing is done.
+    turn: the EMBEDDING lock, which yields whether this process holds it. If another process holds it, nothing is done.
     """
 
     def __init__(self, pool: NewsPool, open_encoder: Callable[[], TitleEmbedder], turn: Turn) -> None:

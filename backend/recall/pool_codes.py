@@ -48,7 +48,7 @@ from protocol.tensors import TensorError, TensorSpec, pack, unpack
 
 CODE_BITS = 8
 TRAINING_VECTORS = 20_480
-"""80 per centroid: more changes the codes' error in the third digit and costs seconds."""
+"""Number of training vectors, 80 per centroid: more changes the codes' error in the third digit and costs seconds."""
 NEWS_AT_ONCE = 16_384
 SEED = 1_234
 
@@ -191,7 +191,7 @@ TRAINING = "pool-codes"
 """Name of the lock of the process that trains a quantiser."""
 SHARED_FOLDER, SHARED_SEC = "codes", 3_600.0
 MADE_WITHIN_SEC = 2.0
-"""Seconds a request waits for codes that are being made: 6,000 articles take about one second, 100,000 ten."""
+"""Seconds that a request waits for codes that are being made: 6,000 articles take about one second, 100,000 ten."""
 WAITING_LIMIT = 2
 """Limit of requests that wait at a time, since each occupies a worker; all others get the previous listing, or are
 asked to retry."""

@@ -37,7 +37,7 @@ GZIP_LEVEL = 3
 class CodeQuery(NamedTuple):
     """What an answer by code depends on besides the catalogue.
 
-    compressed: gzip, which most devices accept.
+    compressed: whether it is gzipped, which most devices accept.
     """
 
     release: str
@@ -68,7 +68,7 @@ class AnswerCache:
         self._lock = threading.Lock()
 
     def get(self, catalogue: Catalogue, asked: CodeQuery) -> bytes | None:
-        """The answer, if it was given over exactly this catalogue."""
+        """Return the answer, if it was given over exactly this catalogue."""
         with self._lock:
             found = self._answers.get(asked) if self._is_of(catalogue) else None
             if found is not None:
@@ -103,7 +103,7 @@ DEFAULT_LIST = ""
 
 NAME_DIGITS = 32
 EARLIER_LISTS = 120
-"""Two hours of lists that change every minute: some 10 MB."""
+"""Number of earlier lists kept: two hours of lists that change every minute, some 10 MB."""
 
 
 class NamedList(NamedTuple):

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAPPED_FROM_BYTES = 256 * 1024**2
-"""A quarter of a million articles of 256 numbers; smaller pools stay in memory."""
+"""Minimum size of a mapped pool: a quarter of a million articles of 256 numbers. Smaller pools stay in memory."""
 ROOM_SHARE, ROOM_LEAST = 0.25, 1_024
 """Spare room for new vectors in a new file. When it is used up, the remaining vectors are copied to a new file."""
 ROWS_AT_ONCE = 16_384
@@ -80,7 +80,7 @@ class VectorFile:
             return start
 
     def cut(self, filled: int) -> None:
-        """Truncate to `filled` rows and reuse the rest, which nobody may hold."""
+        """Truncate to `filled` rows and reuse the rest, which nobody may be using."""
         with self._adding:
             self.filled = min(self.filled, filled)
 
@@ -172,7 +172,7 @@ class StoredVectors:
     def taken_back(self, filled: int) -> None:
         """Undo the last addition by cutting the file to `filled` rows.
 
-        Nobody may hold the removed ones.
+        Nobody may be using the removed ones.
         """
         self._file.cut(filled)
 

@@ -37,7 +37,7 @@ Contexts = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Calibration:
-    """The distance, its mean number of channels, and how many readers have 1, 2, .. channels."""
+    """A cluster distance, its mean number of channels, and how many readers have 1, 2, .. channels."""
 
     cluster_distance: float
     mean_channels: float

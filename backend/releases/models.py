@@ -18,7 +18,7 @@ from protocol.tensors import pack
 
 
 def initial_ranker(name: str, dimensions: int, seed: int, cache: GraphCache | None = None) -> ExportedModel:
-    """Return the ranker of that name at its start, for news vectors of D = `dimensions`.
+    """Return the ranker of that name in its initial state, for news vectors of D = `dimensions`.
 
     cache: may hold graphs that were compared with torch when they were made. Raises TrainingNotInstalled, or
     ReleaseNotPublished if a graph differs too much from torch.

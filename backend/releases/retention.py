@@ -31,7 +31,7 @@ from backend.settings import BackendSettings
 MEMORIES_KEPT = 2
 STEP_FOLDERS = "news-step-*"
 STEP_LEFT_AFTER_SEC = 2 * 3_600.0
-"""Longer than any training step of a news model may take."""
+"""Age at which leftovers of a training step are deleted: longer than any step of a news model may take."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class ServerAddress:
         self._locked = -1
 
     def say(self, address: str) -> None:
-        """Write the address at which this server listens from now on. Raises OSError."""
+        """Record the address at which this server listens from now on. Raises OSError."""
         if sys.platform == "win32":
             return
         import fcntl

@@ -151,7 +151,7 @@ def serve_forks(number: int, work: Callable[[Sequence[str]], None]) -> None:
 
 
 def _supervise(files: Sequence[int], work: Callable[[Sequence[str]], None]) -> None:
-    """Fork for the document, and tell how the fork ended. It runs nothing on the document itself."""
+    """Fork for the document, and report how the fork ended. It runs nothing on the document itself."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     document, answer, theirs = files
     with socket.socket(fileno=theirs) as connection:

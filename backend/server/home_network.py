@@ -1,6 +1,6 @@
-"""Serves a reader's pages on their home network: which address, a certificate of its own, and a second listener.
+"""Serves a reader's pages on their home network: finds the address, makes a certificate, and runs a second listener.
 
-The certificate is its own authority, and by its name constraints for this one address only: who installs it on a phone
+The certificate is its own authority, and by its name constraints for this one address only: a phone that installs it
 trusts nothing else by it, even if its key is stolen.
 """
 
@@ -24,11 +24,12 @@ from protocol.private_files import make_folder, write_file
 
 CERTIFICATE_FILE, KEY_FILE = "lan.crt", "lan.key"
 VALID = timedelta(days=800)
-"""Phones accept no longer one: iOS takes at most 825 days."""
+"""Validity of a certificate. Phones accept no longer one: iOS takes at most 825 days."""
 RENEWED_BEFORE = timedelta(days=30)
 NOWHERE = ("192.0.2.1", 9)
-"""An address of documentation (RFC 5737). Connecting a datagram socket to it sends nothing, but shows which of this
-machine's addresses leads out."""
+"""A documentation address (RFC 5737). Connecting a datagram socket to it sends nothing, but shows which of this
+machine's addresses leads to the internet.
+"""
 
 
 class NoHomeNetwork(OwnfeedError):
@@ -38,7 +39,8 @@ class NoHomeNetwork(OwnfeedError):
 
 
 def home_address(chosen: str | None = None) -> str:
-    """Return the IPv4 address of this machine on its home network: the chosen one, or the one that leads out.
+    """Return the IPv4 address of this machine on its home network: the chosen one, or the one that leads to the
+    internet.
 
     Raises NoHomeNetwork for an address that isn't private: the pages are not made for the internet.
     """
@@ -75,7 +77,9 @@ class OwnCertificate:
 
 
 def own_certificate(folder: Path, address: str, now: datetime | None = None) -> OwnCertificate:
-    """Return the certificate for this address, made if there is none, or if it is for another one or ends soon."""
+    """Return the certificate for this address. It is made if there is none, or if it is for another one or ends
+    soon.
+    """
     files, now = (folder / CERTIFICATE_FILE, folder / KEY_FILE), now or datetime.now(UTC)
     known = _known(files[0], address, now) if files[1].is_file() else None
     if known is None:
@@ -125,7 +129,7 @@ def _made(address: str, now: datetime) -> tuple[x509.Certificate, str]:
 
 
 def serve_beside(app: ASGIApp, host: str, port: int, certificate: OwnCertificate, **limits: Any) -> uvicorn.Server:
-    """Serve an application over TLS in a thread of its own, beside the server of this process; its lifespan isn't run.
+    """Serve an application over TLS in a new thread, besides the server of this process; its lifespan isn't run.
 
     limits: further settings of uvicorn.
     """

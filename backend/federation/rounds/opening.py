@@ -224,7 +224,7 @@ class RoundOpener:
         self._check_possible(self._loader.releases.require_current(), spec)
 
     def _sized(self, request: RoundRequest) -> RoundRequest:
-        """Return the request with the cohort that its participation gives now, at least one device.
+        """Return the request with the cohort that its participation rate gives now, at least one device.
 
         The rate is a share of the waiting devices, and a device may be drawn at each of its polls.
         """

@@ -26,7 +26,7 @@ KEPT = 100
 NUMBER_LIMIT = 10**9
 CANCELLED = "cancelled by the operator"
 UNKNOWN_CHANGES: ChangedState = "release"
-"""The state that a system no longer known to this version is assumed to change: what most systems change."""
+"""The state that a system unknown to this version is assumed to change; most systems change it."""
 
 
 class RoundQueue:

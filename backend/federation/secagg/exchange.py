@@ -39,7 +39,7 @@ Note = Callable[[Connection], None]
 
 
 def nothing(connection: Connection) -> None:
-    """The note of messages that need no further row."""
+    """Write nothing: the note of messages that need no further row."""
 
 
 class MemberExchange:
@@ -128,7 +128,7 @@ class MemberExchange:
         return self._receive(name, pseudonym, lambda one: one.reveal(pseudonym, revealed), note)
 
     def check_due(self, name: str, stage: MessageStage, pseudonym: str) -> None:
-        """Check, before a message is read, that it may be sent now; raises as the message would."""
+        """Check, before a message is read, that it may be sent now; raises what the message itself would raise."""
         with reading(self._engine) as connection:
             try:
                 one = self._stored.member_sum(connection, name, pseudonym)

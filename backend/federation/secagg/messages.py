@@ -116,7 +116,7 @@ def revealed_rows(packed: bytes) -> Iterator[tuple[bool, int, bytes]]:
 
 
 AT_ONCE = 16
-"""How many bodies are read at once: in the complete graph with 500 members each has 47 KB."""
+"""Number of bodies read at once: in the complete graph with 500 members each has 47 KB."""
 
 _OF_SUM = SumMessageRow.sum == bindparam("name")
 _OF_STAGE = (_OF_SUM, SumMessageRow.stage == bindparam("at"))
@@ -164,22 +164,18 @@ class SumRows:
         self._connection, self._name = connection, name
 
     def number(self, pseudonym: str) -> int | None:
-        """See `Messages`."""
         found: int | None = self._ask(NUMBER, "keys", pseudonym=pseudonym)
         return found
 
     def last_number(self) -> int:
-        """See `Messages`."""
         found: int | None = self._ask(LAST_NUMBER, "keys")
         return found or 0
 
     def sha256(self, stage: MessageStage, member: int) -> str | None:
-        """See `Messages`."""
         found: str | None = self._ask(SHA256, stage, member=member)
         return found
 
     def add(self, entry: Entry) -> None:
-        """See `Messages`."""
         ADD.run(
             self._connection,
             sum=self._name,
@@ -191,7 +187,6 @@ class SumRows:
         )
 
     def claim(self, keys: Sequence[bytes]) -> bool:
-        """See `Messages`."""
         if any(CLAIMED.run(self._connection, name=self._name, one=key).first() for key in keys):
             return False
         for key in keys:
@@ -199,17 +194,14 @@ class SumRows:
         return True
 
     def count(self, stage: MessageStage) -> int:
-        """See `Messages`."""
         found: int = self._ask(COUNT, stage)
         return found
 
     def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
-        """See `Messages`."""
         asked, these = (MEMBERS, {}) if among is None else (MEMBERS_AMONG, self._these(among))
         return tuple(asked.run(self._connection, name=self._name, at=stage, **these).scalars())
 
     def bodies(self, stage: MessageStage, among: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
-        """See `Messages`."""
         asked, these = (BODIES, {}) if among is None else (BODIES_AMONG, self._these(among))
         last = 0
         while page := asked.run(self._connection, name=self._name, at=stage, after=last, **these).rows:
@@ -219,7 +211,6 @@ class SumRows:
                 return
 
     def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
-        """See `Messages`."""
         found = PSEUDONYMS_AMONG.run(self._connection, name=self._name, at="keys", **self._these(members))
         return tuple(found.scalars())
 
@@ -237,7 +228,6 @@ class SumRows:
         return Sources({member: str(source) for member, source in self._connection.execute(found)})
 
     def forget(self) -> None:
-        """See `Messages`."""
         for each in FORGET:
             each.run(self._connection, name=self._name)
 
@@ -324,53 +314,42 @@ class InMemoryMessages:
     """Sources by pseudonym."""
 
     def number(self, pseudonym: str) -> int | None:
-        """See `Messages`."""
         return self.numbers.get(pseudonym)
 
     def last_number(self) -> int:
-        """See `Messages`."""
         return len(self.numbers)
 
     def sha256(self, stage: MessageStage, member: int) -> str | None:
-        """See `Messages`."""
         found = self.entries.get(stage, {}).get(member)
         return None if found is None else found.sha256
 
     def add(self, entry: Entry) -> None:
-        """See `Messages`."""
         self.entries.setdefault(entry.stage, {})[entry.member] = entry
         if entry.stage == "keys":
             self.numbers[entry.pseudonym] = entry.member
 
     def claim(self, keys: Sequence[bytes]) -> bool:
-        """See `Messages`."""
         if self.claimed & set(keys):
             return False
         self.claimed |= set(keys)
         return True
 
     def count(self, stage: MessageStage) -> int:
-        """See `Messages`."""
         return len(self.entries.get(stage, {}))
 
     def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
-        """See `Messages`."""
         come = self.entries.get(stage, {})
         return tuple(sorted(come if among is None else come.keys() & set(among)))
 
     def bodies(self, stage: MessageStage, among: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
-        """See `Messages`."""
         come = self.entries.get(stage, {})
         return ((member, come[member].body) for member in self.members(stage, among))
 
     def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
-        """See `Messages`."""
         return tuple(name for name, member in self.numbers.items() if member in members)
 
     def sources(self) -> Sources:
-        """See `Messages`."""
         return Sources({member: self.places[name] for name, member in self.numbers.items() if name in self.places})
 
     def forget(self) -> None:
-        """See `Messages`."""
         self.entries, self.numbers, self.claimed = {}, {}, set()

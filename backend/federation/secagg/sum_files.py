@@ -308,7 +308,6 @@ class StoredSums:
                 self.write(session, each)
 
     def clear(self) -> None:
-        """See `SecureSumStore`."""
         with reading_session(self._engine) as session:
             ended = session.execute(
                 select(SecureSumRow.name, SecureSumRow.total)
@@ -324,7 +323,6 @@ class StoredSums:
                 row.total = None
 
     def sweep(self) -> None:
-        """See `SecureSumStore`."""
         self.clear()
         with reading_session(self._engine) as session:
             named = {name for name in session.scalars(select(SecureSumRow.total)) if name is not None}

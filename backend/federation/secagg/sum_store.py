@@ -25,9 +25,9 @@ from backend.storage.object_store import ObjectStore
 from protocol.secagg import SumTerms
 
 MASKED_TIMES = 2.0
-"""How many times as long as another stage the `masked` stage may last.
+"""How many times longer than any other stage the `masked` stage may last.
 
-There a device trains, draws its noise and sends its whole vector, which takes far longer than a key or a share if the
+In it a device trains, draws its noise and sends its whole vector, which takes far longer than a key or a share if the
 vector has hundreds of thousands of numbers.
 """
 

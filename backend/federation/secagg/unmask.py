@@ -33,8 +33,8 @@ _NUMBER_BYTES = 4
 class SecretMismatch(Exception):
     """Shares that don't reconstruct the secret; `leftover_masks` turns this into SumFailed.
 
-    suspects: up to how many sources may have sent false shares while the owner of the secret is still to blame; 0: it
-    is unknown who is to blame.
+    suspects: the maximum number of sources that may have sent false shares while the owner of the secret is still to
+    blame; 0: it is unknown who is to blame.
     """
 
     def __init__(self, detail: str, suspects: int) -> None:

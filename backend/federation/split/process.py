@@ -61,7 +61,7 @@ class StepResult(BaseModel):
 
 STEP_LIMIT_SEC = 1_800.0
 CLUSTER_AWAY = 75
-"""The exit code of the process if the cluster doesn't answer: that of sysexits.h for failures that may pass."""
+"""Exit code of the process if the cluster doesn't answer: sysexits.h's code for temporary failures."""
 
 
 class NewsModelFailed(OwnfeedError):

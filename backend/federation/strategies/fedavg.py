@@ -81,7 +81,7 @@ class TrimmedMean:
 
 
 class Stacked(Aggregate):
-    """Keeps all updates; `mean` is the centre of each coordinate, `sums` that times the count."""
+    """Stores all updates; `mean` is the centre of each coordinate, `sums` that times the count."""
 
     def __init__(self, shapes: Shapes, centre: Centre) -> None:
         super().__init__({})

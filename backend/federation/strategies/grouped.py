@@ -33,7 +33,7 @@ from protocol.rounds import RoundManifest
 
 VECTORS, MOVES = "vectors", "moves"
 STEP = "lloyd_step"
-"""The fact of a round whose Lloyd step another round continues."""
+"""Key in a round's facts: its Lloyd step is continued by another round."""
 SETTLED = 1e-3
 SHARE = 0.5
 """The length of a device's unit vector, and of its one move, as a share of the clip, so that together they stay within

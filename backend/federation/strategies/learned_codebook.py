@@ -31,18 +31,18 @@ from protocol.tensors import TensorSpec, pack, unpack
 NOISE_KEPT = 3.0
 """By how many standard deviations of noise a count of members may exceed what devices can contribute."""
 HARDLY_MOVED = 0.995
-"""If each prototype's cosine to its predecessor is above this, the draft is not worth a new report by every reader."""
+"""Minimum cosine of each prototype to its predecessor at which a draft is not worth a new report by every reader."""
 IN_THE_SPACE = ("means", "drafted", "begun")
 """The tensors of a codebook's memory that hold rows [K, D] in the space of news vectors."""
 NOISE_MOST = 0.3
-"""The largest share of noise in the distance between a draft's groups. On MIND drafts without noise find as much as
-topics or more; with one half or more of noise they lose up to two points of R@100 (`ownfeed evaluate codebook`).
+"""Maximum share of noise in the distance between a draft's groups. On MIND, drafts without noise find as much as topics
+or more; with one half or more of noise they lose up to two points of R@100 (`ownfeed evaluate codebook`).
 """
 
 APART = 0.0257
-"""Squared length of the distance between a draft's groups without noise: on MIND .37 of a draft of 2,800 readers a
-round was noise (`ownfeed evaluate codebook`). Smaller cohorts had somewhat more, since their drafts are still near the
-topics at which they start.
+"""Squared distance between a draft's groups without noise. On MIND, .37 of a draft of 2,800 readers a round was noise
+(`ownfeed evaluate codebook`). Smaller cohorts had somewhat more, since their drafts are still near the topics at which
+they start.
 """
 STEADY_AFTER = 30
 """Rounds after which the noise in a draft is stationary; with 1,000 or more devices it is so after 20."""
@@ -237,7 +237,7 @@ def codebook_of(context: RoundContext, size: int) -> Codebook:
 
 
 def remembers(context: RoundContext, size: int) -> bool:
-    """Return whether the memory is of a draft of the release's codebook of that size."""
+    """Return whether the memory is a draft of the release's codebook of that size."""
     kept = context.memory.tensors.get("of")
     return kept is not None and np.array_equal(kept, codebook_mark(context.release.encoder, codebook_of(context, size)))
 

@@ -106,8 +106,8 @@ def scores(engine: Engine, gates: Collection[str], limit: int = KEPT) -> list[Sc
 
 
 VOTES, DEVICES = "votes", "devices"
-"""Keys in the facts of a vote that doubts a release: its groups' sums, which the second vote is joined with, and their
-devices.
+"""Keys in the facts of a vote that doubts a release: its groups' sums, which are joined with the second vote's, and
+their devices.
 """
 WIDENED = math.sqrt(math.pi / 2)
 """The standard deviation of a median relative to a mean's, for many groups with normal noise; for few it is less."""
@@ -149,8 +149,8 @@ def judge(
     """Apply the rule to the sums of a vote.
 
     noise: standard deviation of the noise in each opened sum, 0 for none. If sums of groups are joined, widened is how
-    much larger the error is than that of one sum, and gains is the mean of GAIN in each group. Numbers beyond what
-    votes can give are limited to it.
+    much larger the error is than that of one sum, and gains is the mean of GAIN in each group. Numbers are limited to
+    what votes can give.
     """
     gain = _within(float(sums[GAIN][0]) / devices, 1.0)
     square = _within(float(sums[SQUARE][0]) / devices / DETAIL_WEIGHT, 1.0)

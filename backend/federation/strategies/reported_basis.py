@@ -58,9 +58,9 @@ Floats = NDArray[np.float64]
 
 NEWS_AT_ONCE = 8_192
 STEADY = 0.0031
-"""Length of the constant part of the mean gradients of consecutive rounds, under a clip of .1. On MIND drafts went this
-much further than their noise in JUDGED_AFTER rounds of 1,000 and 2,800 devices (.73 and .45 of them was noise; `ownfeed
-evaluate basis`).
+"""Length of the constant part of the mean gradients of consecutive rounds, under a clip of .1. On MIND, this is how
+much further than their noise drafts moved in JUDGED_AFTER rounds of 1,000 and 2,800 devices (.73 and .45 of them was
+noise; `ownfeed evaluate basis`).
 """
 JUDGED_AFTER = 30
 """The rounds, three votes, after which a draft is judged. By then it learns slowly, while its noise continues to add

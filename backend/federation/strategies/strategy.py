@@ -40,12 +40,10 @@ class RoundRequest:
     participation: float | None = None
 
     def to_json(self) -> str:
-        """Return the request as stored in a row."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the request that `to_json` wrote."""
         return cls(**json.loads(text))
 
 

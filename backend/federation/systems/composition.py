@@ -136,14 +136,14 @@ noise from each device, for large cohorts. exact: a secure sum without noise, wh
 SERVED_ENCODER_TASKS: Final = frozenset({"head_gradient", "split_gradient"})
 
 NOISY_SUM: Final = SecureSum(clip=0.1, sigma=4_900)
-"""Epsilon 1.62 at delta 1e-6 with 60 survivors, 4.33 with 10 (`small_ranker`)."""
+"""The default noisy sum: epsilon 1.62 at delta 1e-6 with 60 survivors, 4.33 with 10 (`small_ranker`)."""
 WEIGHTED_SUM: Final = SecureSum(clip=1.0, weight_limit=32, fraction_bits=18, cohort_limit=250)
-"""Devices weighted by n_u. Fixed point: n C n_u 2^18 < 2^31 for 250 devices at C = 1 and n_u = 32."""
+"""A sum of devices weighted by n_u. Fixed point: n C n_u 2^18 < 2^31 for 250 devices at C = 1 and n_u = 32."""
 
 EVERY_SAMPLE: Final = 1_024
-"""More samples than 50 feeds give: n_u is cut nowhere."""
+"""More samples than 50 feeds give, so n_u is never capped."""
 UNCLIPPED_SUM: Final = SecureSum(clip=1_000.0, weight_limit=EVERY_SAMPLE, bits=64, fraction_bits=34, cohort_limit=250)
-"""For presets whose papers clip nothing: gradients of a mean loss are far shorter than 1,000."""
+"""Protection of presets whose papers don't clip: gradients of a mean loss are far shorter than 1,000."""
 
 
 @dataclass(frozen=True)

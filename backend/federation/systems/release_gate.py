@@ -25,4 +25,4 @@ RELEASE_GATE = SystemSpec(
 )
 
 GATE_ROUND = GateRound(RELEASE_GATE.name, cohort_limit=1_000, seconds_minimum=90.0)
-"""The field `gate` of every system that trains a ranker."""
+"""The value of `gate` in every system that trains a ranker."""

@@ -25,7 +25,7 @@ from backend.news.public_addresses import IpNetwork
 
 FETCHING = "pictures-fetching"
 LOOK_EVERY_SEC, BUSY_AGAIN_SEC, STOP_WITHIN_SEC = 15.0, 1.0, 45.0
-"""BUSY_AGAIN_SEC: the wait if another process or thread held the lock."""
+"""Intervals in seconds. BUSY_AGAIN_SEC: the wait if another process or thread held the lock."""
 FIRST_LIST_AFTER = timedelta(minutes=2)
 """The first list waits this long for more pictures once there is one."""
 SWEEP_EVERY, SWEPT_AFTER_SEC = timedelta(hours=1), 3_600.0

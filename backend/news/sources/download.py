@@ -60,7 +60,7 @@ def _gzip(parts: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _deflate(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """With zlib's header or, as some servers do, without."""
+    """Inflate deflate data with zlib's header or, as some servers send it, without."""
     head = b""
     while len(head) < 2 and (part := next(parts, b"")):
         head += part

@@ -26,8 +26,9 @@ PLACEHOLDERS = (date(1, 1, 1), date(1899, 12, 30), date(1899, 12, 31), date(1900
 """What programs write for "no date": the zero of their calendar, or the day before in zones west of Greenwich."""
 
 LARGE_LANGUAGES = ("en", "zh", "es", "fr", "de", "ja", "pt", "ru", "it", "nl", "pl", "ko")
-"""If a name means different months in different languages and the feed names no language, these come first. Listopada
-is November in Polish and October in Croatian."""
+"""Languages that come first if a name means different months in different languages and the feed names no language.
+Listopada is November in Polish and October in Croatian.
+"""
 OTHER_LANGUAGES = tuple(
     """
     af ar az be bg bn bs ca cs cy da el eo et eu fa fi fil ga gl he hi hr hu hy id is ka kk lt lv mk ms nb nn ro sk sl

@@ -33,7 +33,7 @@ PARSE_WALL_SEC = 600
 """Elapsed time, as a second limit on a busy machine."""
 PARSE_MEMORY_BYTES = 2 * 1024**3
 NICENESS = 10
-"""Of the parsing processes: while hundreds of feeds are refreshed, pages are answered first."""
+"""Niceness of the parsing processes: while hundreds of feeds are refreshed, pages are answered first."""
 _DECLARED = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|\"[^\"]*\"|'[^']*'|<!|>", re.DOTALL)
 ANSWER_LIMIT_BYTES = 100 * 1024 * 1024
 ENTRIES_LIMIT = 10_000
@@ -116,7 +116,7 @@ def _process() -> ForkedScript:
 
 
 def _broken_off(code: int) -> str:
-    """Why the process ended without an answer; a negative code is the signal that ended it."""
+    """Return why the process ended without an answer; a negative code is the signal that ended it."""
     ended_by = signal.Signals(-code).name if code < 0 else ""
     if ended_by in ("SIGXCPU", "SIGKILL"):
         return f"can't be read within {PARSE_CPU_SEC} s of processor time"

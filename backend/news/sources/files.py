@@ -46,7 +46,7 @@ class _File(StaticSource):
 
     @property
     def title(self) -> str:
-        """Its kind and the file's name."""
+        """Return its kind and the file's name."""
         return f"{self.name} {self.file.name}"[:200]
 
 

@@ -19,7 +19,8 @@ SOUNDS = (".mp3", ".m4a", ".ogg", ".opus")
 MEDIA_LIMIT = 3
 KINDS = ("content", "enclosure", "image", "text", "thumbnail")
 """Where a feed gives a picture: Media RSS, an enclosure, the entry's image, the text, a thumbnail. Without widths, an
-earlier kind is preferred."""
+earlier kind is preferred.
+"""
 
 
 class PictureLink(NamedTuple):
@@ -125,7 +126,7 @@ def _width(link: PictureLink) -> int:
 
 
 def _whole(link: PictureLink, base: str) -> str:
-    """The absolute http or https address without its fragment; '' for any other."""
+    """Return the absolute http or https address without its fragment; '' for any other."""
     try:
         parts = urlsplit(urljoin(base, link.url))
         well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

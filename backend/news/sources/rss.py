@@ -137,7 +137,7 @@ TITLE_FROM_TEXT_CHARS = 100
 CLOCK_SKEW = timedelta(hours=14)
 """A date up to this far in the future means a wrong time zone and counts as now; a later one counts as missing."""
 HARMLESS_FAULT = "undefined entity"
-"""Caused by HTML's entity names such as &eacute;, which are read as intended."""
+"""A fault that HTML's entity names such as &eacute; cause, which are read as intended."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class BasisScan:
         return self._best(np.float32(sharpness) * (queries @ self._axes.T), k, popularity=1.0)
 
     def _best(self, narrow: Floats, k: int, *, popularity: float) -> list[list[int]]:
-        """Rows by descending score; of equal scores the lower row first."""
+        """Return rows by descending score; rows with equal scores in ascending order."""
         k = min(k, len(self))
         if not k:
             return [[] for _ in narrow]

@@ -68,22 +68,19 @@ class FaissIndex:
 
     @property
     def name(self) -> str:
-        """See VectorIndex."""
         return "exact" if self.exact else "ivf"
 
     @property
     def kind(self) -> str:
-        """See VectorIndex."""
         return self._factory if self.exact else f"{self._factory} nprobe {self.effort}"
 
     @property
     def bare(self) -> Any:
-        """The FAISS index itself, so that a benchmark can measure it alone."""
+        """Return the FAISS index itself, so that a benchmark can measure it alone."""
         return self._index
 
     @property
     def exact(self) -> bool:
-        """See VectorIndex."""
         return self._factory == "exact"
 
     @property
@@ -108,7 +105,6 @@ class FaissIndex:
         return tuple(1 << power for power in range(3, self.lists.bit_length()) if 1 << power <= self.lists // 8)
 
     def suits(self, count: int) -> bool:
-        """See VectorIndex."""
         return self.exact or lists_for(count) == self.lists
 
     @property
@@ -120,26 +116,21 @@ class FaissIndex:
         return int(self._index.ntotal)
 
     def search(self, queries: Vectors, k: int) -> tuple[Vectors, Keys]:
-        """See VectorIndex."""
         faiss.omp_set_num_threads(self._threads)  # OpenMP keeps this setting per calling thread: set it in each
         scores, keys = self._index.search(queries, k)
         return scores, keys
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
-        """See VectorIndex."""
         faiss.omp_set_num_threads(self._threads)
         self._index.add_with_ids(np.ascontiguousarray(vectors), keys)
 
     def remove(self, keys: Keys) -> int:
-        """See VectorIndex."""
         return int(self._index.remove_ids(keys)) if len(keys) else 0
 
     def copy(self) -> Self:
-        """See VectorIndex."""
         return type(self)(faiss.clone_index(self._index), self._factory, self._threads)
 
     def dump(self) -> bytes:
-        """See VectorIndex."""
         return bytes(faiss.serialize_index(self._index).data)
 
 

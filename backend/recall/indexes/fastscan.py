@@ -64,7 +64,6 @@ class ScanIndex:
 
     @property
     def kind(self) -> str:
-        """See VectorIndex."""
         return f"{self.factory} effort {self.effort}"
 
     @property
@@ -79,7 +78,6 @@ class ScanIndex:
 
     @property
     def exact(self) -> bool:
-        """See VectorIndex."""
         return False
 
     @property
@@ -98,7 +96,6 @@ class ScanIndex:
         return len(self._keys)
 
     def search(self, queries: Vectors, k: int) -> tuple[Vectors, Keys]:
-        """See VectorIndex."""
         faiss.omp_set_num_threads(self._threads)  # OpenMP keeps this setting per calling thread: set it in each
         wider = faiss.IndexRefineSearchParameters(k_factor=float(self.effort))  # type: ignore[call-arg]
         scores, places = self._searcher.search(queries, k, params=wider)
@@ -108,14 +105,12 @@ class ScanIndex:
         return scores, keys
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
-        """See VectorIndex."""
         if len(keys):
             self._codes.add(np.ascontiguousarray(vectors))
             self._keys, self._vectors = np.concatenate([self._keys, keys]), np.concatenate([self._vectors, vectors])
             self._assemble()
 
     def remove(self, keys: Keys) -> int:
-        """See VectorIndex."""
         gone = np.isin(self._keys, keys)
         if gone.any():
             self._codes.remove_ids(np.flatnonzero(gone))
@@ -124,7 +119,6 @@ class ScanIndex:
         return int(gone.sum())
 
     def copy(self) -> Self:
-        """See VectorIndex."""
         return type(self)(faiss.clone_index(self._codes), self._keys, self._vectors, self._threads, self.effort)
 
     def dump(self) -> bytes:

@@ -106,12 +106,10 @@ class ExactIndex:
 
     @property
     def kind(self) -> str:
-        """'exact'"""
         return "exact"
 
     @property
     def exact(self) -> bool:
-        """True"""
         return True
 
     name = "exact"
@@ -120,14 +118,12 @@ class ExactIndex:
     effort = 1
 
     def suits(self, count: int) -> bool:
-        """True"""
         return True
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def search(self, queries: Vectors, k: int) -> tuple[Vectors, Keys]:
-        """See VectorIndex."""
         found = min(k, len(self))
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         keys = np.full((len(queries), k), NO_KEY, dtype=np.int64)
@@ -145,23 +141,19 @@ class ExactIndex:
         return scores, keys
 
     def add(self, keys: Keys, vectors: Vectors) -> None:
-        """See VectorIndex."""
         joined = np.concatenate([self._keys, keys])
         order = np.argsort(joined)
         self._keys, self._vectors = joined[order], np.concatenate([self._vectors, vectors])[order]
 
     def remove(self, keys: Keys) -> int:
-        """See VectorIndex."""
         stay = ~np.isin(self._keys, keys)
         self._keys, self._vectors = self._keys[stay], self._vectors[stay]
         return int((~stay).sum())
 
     def copy(self) -> Self:
-        """See VectorIndex."""
         twin = type(self)(self._vectors.shape[1])
         twin._keys, twin._vectors = self._keys, self._vectors  # replaced, never written into
         return twin
 
     def dump(self) -> bytes:
-        """See VectorIndex."""
         return pack({"keys": self._keys, "vectors": self._vectors})

@@ -61,7 +61,7 @@ class IndexRules:
         return replace(self, name=BASIS) if self.name == AUTO and NARROW * basis_size <= dimensions else self
 
     def suit(self, index: VectorIndex, count: int, *, fell_short: bool) -> bool:
-        """Whether a pool of this size may keep this index.
+        """Return whether a pool of this size may keep this index.
 
         fell_short: whether other indexes were tried without success.
         """

@@ -40,7 +40,7 @@ def test_hostile_graphs_are_refused_before_onnx_runtime_starts() -> None:
         assert words == f"A model of the release can't be used: {expected[:WORDS_LIMIT]}.", attack
 
 
-def test_both_runtimes_judge_damaged_graphs_alike() -> None:
+def test_both_runtimes_reject_the_same_damaged_graphs() -> None:
     asked = [*graphs(), *(made(HAND_MADE[2]) for made, _ in ODD.values()), *mutants(250)]
     (found,) = ask_node([("graphs_checked", {"graphs": base64_of(asked), "sizes": SIZES})])
     expected = [python_says(each) for each in asked]

@@ -72,7 +72,7 @@ def test_import_killed_before_writing_searches_writes_them_at_the_next_start(
         assert not any(b"regatta" in each.read_bytes() for each in tmp_path.rglob("device.sqlite*"))
 
 
-def test_interrupted_import_behaves_alike_in_the_browser_and_in_python(first: dict[str, Any]) -> None:
+def test_interrupted_import_behaves_the_same_in_the_browser_and_in_python(first: dict[str, Any]) -> None:
     given = [
         {"content": json.dumps(first), "used": False, "settings": True, "cut": cut}
         for cut in ("transaction", "searches")

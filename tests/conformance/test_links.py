@@ -75,7 +75,7 @@ def test_both_devices_recognise_every_notation_of_a_local_address(links: tuple[s
         assert (leads_out(link), other) == (lead_out, lead_out), link
 
 
-def test_both_devices_judge_random_links_alike() -> None:
+def test_both_devices_accept_the_same_random_links() -> None:
     dice = Random(41)
     links = [random_link(dice) for _ in range(DRAWN)]
     (theirs,) = ask_node([("links_lead_out", links)])

@@ -303,7 +303,9 @@ def test_both_devices_draw_the_same_page(drawn_pages: tuple[dict[str, Any], Page
 
 
 @pytest.mark.parametrize("address", OPENED_FROM)
-def test_story_links_to_those_beside_it_in_the_list(drawn_pages: tuple[dict[str, Any], Pages], address: str) -> None:
+def test_story_links_to_the_previous_and_next_one_in_the_list(
+    drawn_pages: tuple[dict[str, Any], Pages], address: str
+) -> None:
     (_, html), theirs = drawn_pages[1][address]
     for page in (html, unescape(theirs["html"])):
         links = dict(re.findall(r'class="(previous|next)" href="/story/([^"?]+)', page))

@@ -172,7 +172,7 @@ def test_listed_search_results_can_be_opened(both_results: Any) -> None:
         assert all(page["here"] == [] for page in found["first"])
 
 
-def test_both_devices_weigh_search_terms_alike(both_results: Any) -> None:
+def test_both_devices_give_search_terms_the_same_weights(both_results: Any) -> None:
     mine, theirs = both_results
     assert len(mine["relevances"]) == 160
     for one, other in zip(mine["relevances"], theirs["relevances"], strict=True):

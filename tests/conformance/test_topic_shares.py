@@ -39,7 +39,7 @@ def test_topic_keeps_its_share_on_three_pages_and_no_section_has_more_than_half(
         assert reader.is_steady, (reader.topic, reader.shares, reader.sections)
 
 
-def test_no_seen_story_leads_and_no_further_report_of_an_event_that_was_read(
+def test_lead_is_unseen_and_about_an_event_not_yet_read(
     readers_and_pages: tuple[TopicReaders, list[ReaderPages]],
 ) -> None:
     """Oracle: the pages before, each seen from top to bottom, and the events of what was opened."""

@@ -60,7 +60,7 @@ def test_blobs_of_every_kind_survive_packing() -> None:
         (zlib.compress(bytes(CARDS_LIMIT_BYTES + 1)), "more than"),
     ],
 )
-def test_invalid_packed_cards_are_refused(blob: bytes, words: str) -> None:
+def test_invalid_binary_cards_are_refused(blob: bytes, words: str) -> None:
     with pytest.raises(TensorError, match=words):
         unpack_cards(blob, 1)
 

@@ -58,7 +58,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Reading:
     return found
 
 
-def test_lead_was_not_seen_before_and_reports_no_event_that_was_read(reading: Reading) -> None:
+def test_lead_is_unseen_and_about_an_event_not_yet_read(reading: Reading) -> None:
     old = [
         (at, device, page[0].id, page[0].id in visit.seen, page[0].story in visit.events)
         for at, visit in enumerate(reading.visits)
@@ -68,7 +68,7 @@ def test_lead_was_not_seen_before_and_reports_no_event_that_was_read(reading: Re
     assert old == []
 
 
-def test_page_shows_as_many_new_stories_as_the_one_before_offered(reading: Reading) -> None:
+def test_new_page_shows_the_number_of_new_stories_that_was_offered(reading: Reading) -> None:
     """Unless the reader did something after the offer, which may take some of them away."""
     differ = []
     for at, visit in enumerate(reading.visits):
@@ -81,7 +81,7 @@ def test_page_shows_as_many_new_stories_as_the_one_before_offered(reading: Readi
     assert sum(visit.offered for visit in reading.visits) > len(reading.visits)
 
 
-def test_a_page_that_was_seen_whole_returns_a_tenth_at_most(reading: Reading) -> None:
+def test_at_most_a_tenth_of_a_fully_seen_page_is_shown_again(reading: Reading) -> None:
     """Beside topics that keep their share of the page though nearly all of their events were seen."""
     after = [visit for visit in reading.visits if visit.before]
     shares = []

@@ -321,7 +321,7 @@ def test_connection_is_closed_after_its_first_answer_when_idle_or_slow(tmp_path:
 
 
 @EACH
-def test_hundreds_of_stuck_connections_block_nobody(tmp_path: Path, proxy: str) -> None:
+def test_hundreds_of_stuck_connections_do_not_block_other_clients(tmp_path: Path, proxy: str) -> None:
     """Half of the connections have headers that don't end, half are silent, and the backend takes ten connections."""
     with attacked(tmp_path, proxy, connections_limit=10) as at, ExitStack() as held:
         at.backend.client.close()

@@ -33,7 +33,7 @@ def served_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def test_slow_update_uploads_block_nobody(tmp_path: Path) -> None:
+def test_slow_update_uploads_do_not_block_other_clients(tmp_path: Path) -> None:
     with serve_backend(tmp_path) as served, ExitStack() as held:
         for offer in served.offers("private_counts/local/mean", SLOW):
             held.enter_context(half_an_update(served, offer))
@@ -56,7 +56,7 @@ def test_early_masked_vectors_are_refused_before_their_bodies(tmp_path: Path) ->
             assert (status, problem_code(problem)) == (403, "unknown-pseudonym")  # not a member before its keys
 
 
-def test_slow_masked_vector_uploads_block_nobody_and_count_once_complete(tmp_path: Path) -> None:
+def test_slow_masked_vector_uploads_do_not_block_others_and_count_once_complete(tmp_path: Path) -> None:
     with serve_backend(tmp_path, worker_threads=2, round_threads=1) as served, ExitStack() as held:
         offers = served.offers("private_counts/secure/huber", 10)
         devices = [

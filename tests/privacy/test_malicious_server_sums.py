@@ -97,7 +97,7 @@ def test_offer_altered_in_transit_is_refused(malicious: MakeServer, meets: Meets
     assert "signature does not match" in str(outcome.why)
 
 
-def test_device_prices_a_sum_at_its_own_delta(malicious: MakeServer, meets: Meets) -> None:
+def test_device_charges_a_sum_at_its_own_delta(malicious: MakeServer, meets: Meets) -> None:
     server = malicious(FREE)
     victim = meets(server)
     outcome = victim.step_through()

@@ -121,7 +121,7 @@ def test_dropout_isolates_rows_at_the_stated_rate(
     assert found < alone_chance(OWNERS, DROPOUT) == pytest.approx(0.027)
 
 
-def test_drawing_fresh_samples_for_gradients_would_leave_rows_with_one_contributor(
+def test_drawing_new_gradient_samples_would_leave_rows_with_one_contributor(
     replayed: list[ReaderSamples],
 ) -> None:
     """Shows why the samples stay fixed: the same readers, each with a new draw for its gradients."""

@@ -55,7 +55,7 @@ def test_readers_with_a_short_history_give_no_sample(samples: TrainingSamples) -
     assert samples.readers == 2
 
 
-def test_negatives_of_a_click_are_those_skipped_beside_it(samples: TrainingSamples) -> None:
+def test_negatives_of_a_click_are_the_skipped_stories_of_its_list(samples: TrainingSamples) -> None:
     drawn = samples.candidates(np.zeros(50, np.int64), 4, np.random.default_rng(0))
     assert set(drawn[:, 0]) == {5}
     assert set(drawn[:, 1:].ravel()) == {6, 7}

@@ -47,7 +47,7 @@ def models() -> SplitModels:
     return SplitModels.start(np.random.default_rng(1).normal(size=(NEWS, 384)).astype(np.float32))
 
 
-def test_split_gradients_are_fedrecs_of_the_whole_model_weighted_by_samples(
+def test_split_gradients_equal_fedrecs_whole_model_ones_weighted_by_samples(
     samples: TrainingSamples, models: SplitModels
 ) -> None:
     drawn = samples.candidates(np.arange(len(samples)), 4, np.random.default_rng(2))
@@ -123,7 +123,7 @@ def test_costs_at_the_papers_union_are_the_papers_numbers() -> None:
     assert (row[3], row[5], row[9]) == ("0.02", "13.2", "0.52")  # 1,320 titles on the server, 50 on the device
 
 
-def test_rounds_and_bytes_count_to_the_loss_that_every_group_reaches() -> None:
+def test_convergence_counts_rounds_and_bytes_to_the_loss_all_groups_reach() -> None:
     study = EfficientFedRecStudy(
         Path("nowhere"), EfficientSizes(rounds=20, seeds=1, groups=(10,), users=(2,), costs=())
     )

@@ -111,7 +111,7 @@ def test_groups_without_personal_layers_equal_the_system_with_one_model(
     assert float(np.abs(one.shared["feature_weights"] - rehearsal.start["feature_weights"]).max()) > 0.01
 
 
-def test_groups_learn_the_opposite_tastes_of_their_populations(
+def test_groups_learn_the_opposite_preferences_of_their_populations(
     rehearsal: LiveRounds, readers: SyntheticPopulation
 ) -> None:
     start = float(rehearsal.start["feature_weights"][RECENCY])

@@ -112,7 +112,7 @@ def test_ranker_gets_the_popularity_known_at_the_impression(pool: Pool, readers:
     assert found.auc[0] == 1.0
 
 
-def test_curves_compare_each_release_with_the_first_reader_by_reader() -> None:
+def test_curves_show_each_readers_gain_over_the_first_release() -> None:
     rng = np.random.default_rng(0)
     first = rng.uniform(0.4, 0.8, size=200)
     marks = Marks(first, first, first)

@@ -164,7 +164,7 @@ def test_aggregate_is_the_mean_over_views_and_devices_plus_their_noise() -> None
     assert noisy.std() == pytest.approx(2.0 * 0.5 / np.sqrt(2 * 10), rel=0.02)  # sigma C / sqrt(views devices)
 
 
-def test_secure_sum_of_updates_equals_the_plain_sum_to_a_step() -> None:
+def test_secure_sum_of_updates_equals_the_plain_sum_within_one_rounding_step() -> None:
     """remote_secure_aggregate: the masked sum of real devices, compared with the sum that the simulation takes."""
     rng = np.random.default_rng(3)
     updates = [{"layers.0.weight": rng.normal(scale=0.05, size=(4, 3)), "layers.0.bias": rng.normal(scale=0.05, size=4)}

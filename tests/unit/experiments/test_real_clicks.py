@@ -116,7 +116,7 @@ def features_by_loops(data: EbNerd, impression: int) -> NDArray[np.float64]:
     return np.array(found)
 
 
-def test_features_match_loops_over_what_came_before(data: EbNerd) -> None:
+def test_features_match_a_plain_loop_over_earlier_events(data: EbNerd) -> None:
     log = Log.of(data)
     found = features_of(log)
     assert found.shape == (len(log.clicked), len(FEATURES))
@@ -154,7 +154,7 @@ def test_private_counts_use_complete_earlier_hours_only(data: EbNerd) -> None:
     assert not np.allclose(first[hours > middle], second[hours > middle])
 
 
-def test_a_device_contributes_one_click_an_hour_in_few_hours_a_day(data: EbNerd) -> None:
+def test_device_contributes_at_most_one_click_an_hour_in_a_few_hours_a_day(data: EbNerd) -> None:
     log = Log.of(data)
     hours, news = contributed(log, np.random.default_rng(0))
     users, articles, times = log.clicks

@@ -59,7 +59,7 @@ def test_graph_of_another_function_fails_naming_output_and_readers(graph: onnx.M
         check_parity(SumRanker(offset=0.001), SPEC, graph.SerializeToString())
 
 
-def test_batch_at_a_kink_is_drawn_once_more(graph: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_near_a_kink_is_drawn_again_once(graph: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch) -> None:
     found = iter([1.0, *[0.0] * 18])
     monkeypatch.setattr(parity, "_difference", lambda ours, theirs: next(found))
     assert check_parity(SumRanker(), SPEC, graph.SerializeToString()).cases == 18

@@ -27,7 +27,7 @@ def test_recall_model_starts_as_in_torch_except_for_the_random_layer() -> None:
             np.testing.assert_allclose(value, wanted[name].detach().numpy(), atol=1e-6, err_msg=name)
 
 
-def test_random_layer_has_xaviers_law_and_depends_on_its_seed_only() -> None:
+def test_random_layer_follows_xaviers_distribution_and_its_seed_only() -> None:
     drawn = uniform_attention(256, 128, seed=7)["hidden.weight"]
     bound = math.sqrt(6 / (256 + 128))
     assert bound * 0.999 < np.abs(drawn).max() <= bound

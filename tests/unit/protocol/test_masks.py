@@ -49,7 +49,7 @@ def test_stream_can_start_at_any_block() -> None:
     st.integers(0, 300),
     st.integers(1, 3),
 )
-def test_masks_add_and_subtract_in_chunks_as_in_whole(
+def test_masks_can_be_added_and_subtracted_in_chunks(
     plus: list[bytes], minus: list[bytes], bits: int, length: int, threads: int
 ) -> None:
     start = np.arange(length, dtype=np.uint64).astype(ring_dtype(bits))

@@ -64,7 +64,9 @@ vectors = st.lists(st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3), min_s
 
 @settings(max_examples=150, deadline=None)
 @given(vectors, st.sampled_from([16, 32, 64]), st.integers(0, 9))
-def test_decoded_sum_is_exact_to_half_a_step_per_device(rows: list[list[float]], bits: int, fraction_bits: int) -> None:
+def test_decoded_sum_is_exact_within_half_a_step_per_device(
+    rows: list[list[float]], bits: int, fraction_bits: int
+) -> None:
     fixed = FixedPoint(bits, fraction_bits, 1.5, len(rows))
     total = np.zeros(3, dtype=ring_dtype(bits))
     for row in rows:
@@ -76,7 +78,7 @@ def test_decoded_sum_is_exact_to_half_a_step_per_device(rows: list[list[float]],
 
 
 @pytest.mark.parametrize("size", [0, 1, DECODED_AT_ONCE - 1, DECODED_AT_ONCE, 2 * DECODED_AT_ONCE + 3])
-def test_sum_is_decoded_alike_in_parts_and_in_whole(size: int) -> None:
+def test_decoding_a_sum_in_parts_gives_the_same_result(size: int) -> None:
     fixed = FixedPoint(bits=32, fraction_bits=10, bound=8.0, contributors=4)
     codes = np.random.default_rng(size).integers(0, 2**32, size, dtype=np.uint32)
     assert (fixed.decode(codes) == codes.view(np.int32) / 1024).all()

@@ -75,7 +75,7 @@ def test_gate_verdicts_are_shown_with_rolled_back_releases(kept: Path) -> None:
     assert "0.641 ±0.405" in page, "the noise of a small cohort leaves little of the level"
 
 
-def test_chance_stands_beside_every_auc(kept: Path, tmp_path: Path) -> None:
+def test_every_auc_is_shown_next_to_that_of_chance(kept: Path, tmp_path: Path) -> None:
     """Oracle: an AUC is the share of pairs in the right order, of which a coin gets half."""
     services = StandInServices()
     services.settings.fleet_figures = tmp_path / "fleet-figures.json"

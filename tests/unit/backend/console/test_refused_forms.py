@@ -55,7 +55,7 @@ def test_invalid_number_stays_in_the_form_and_its_label_is_named(path: str, fiel
     assert services.coordinator.scheduler.schedule is None
 
 
-def test_form_refuses_a_round_that_noise_would_drown_and_states_the_cohort_needed(
+def test_form_refuses_a_round_with_too_much_noise_and_states_the_cohort_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     services = StandInServices()

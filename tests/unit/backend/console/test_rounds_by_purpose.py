@@ -103,7 +103,7 @@ def test_every_papers_card_starts_a_form_that_the_usual_cohort_can_run(card: str
     assert opened.seconds >= SECONDS_DEFAULT
 
 
-def test_card_keeps_its_noise_where_enough_devices_are_present() -> None:
+def test_noisy_system_is_offered_if_enough_devices_are_present() -> None:
     assert startable("basis", 60)[0] == "basis/exact"
     assert startable("basis", 6_000) == ("basis", None)
 
@@ -128,14 +128,14 @@ def test_page_says_how_many_devices_are_waiting() -> None:
         ("small_ranker/local/mean", 60, 10, UpdatesNeeded(10)),
     ],
 )
-def test_what_a_round_needs_follows_from_protection_and_minimum(
+def test_updates_needed_follow_from_protection_and_minimum(
     name: str, cohort: int, minimum: int, need: UpdatesNeeded
 ) -> None:
     """Oracle: floor(2n/3) + 1 of Bonawitz et al. 2017, section 6, counted by hand."""
     assert need_of(COMPOSED[name], cohort, minimum) == need
 
 
-def test_page_says_what_a_secure_sum_needs_beside_the_minimum() -> None:
+def test_page_states_a_secure_sums_own_minimum_of_updates() -> None:
     page = unescape(client_of(StandInServices()).get("/console/rounds").text)
     offered = page[page.index('id="about-finding"') : page.index('id="about-fl_mv_dssm"')]
     assert "At least 41 updates if 60 devices join" in offered

@@ -114,7 +114,7 @@ def test_weighted_device_gradients_equal_those_of_the_pooled_loss(
 
 
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 10), (32, 18), (64, 40)])
-def test_secure_sum_of_gradients_is_exact_to_half_a_step(
+def test_secure_sum_of_gradients_is_exact_within_half_a_step(
     graphs: tuple[bytes, bytes], states: np.ndarray, bits: int, fraction_bits: int
 ) -> None:
     # No device of these is longer than the clip, which would be the third difference.

@@ -73,7 +73,7 @@ def test_projection_keeps_at_least_the_proven_share_of_an_honest_mean(coordinate
 
 
 @pytest.mark.parametrize("norm", [PROTECTION.clip, PROTECTION.clip / 2])
-def test_bound_on_joined_sums_keeps_more_of_an_honest_mean_than_the_clip_would(norm: float) -> None:
+def test_bound_on_joined_sums_shortens_an_honest_mean_less_than_the_clip_does(norm: float) -> None:
     honest, rng = pointing(norm, NUMBERS, 2), np.random.default_rng(3)
     joined = [MedianOfSums().join(sums_of(honest, rng), PROTECTION.clip, SHARE).mean() for _ in range(2_000)]
     share, error = kept_share(honest, np.stack([each["g.w"] for each in joined]))

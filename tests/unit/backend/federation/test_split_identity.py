@@ -129,7 +129,7 @@ def test_weighted_device_gradients_equal_the_pooled_loss_gradient(split: list[in
 
 
 @pytest.mark.parametrize(("bits", "fraction_bits"), [(32, 8), (32, 16), (64, 24), (64, 40)])
-def test_secure_sum_of_updates_equals_the_sum_of_gradients_to_half_a_step(
+def test_secure_sum_of_updates_equals_the_sum_of_gradients_within_half_a_step(
     updates: list[Update], bits: int, fraction_bits: int
 ) -> None:
     protection = SecureSum(clip=50.0, weight_limit=32, bits=bits, fraction_bits=fraction_bits, cohort_limit=5)  # type: ignore[arg-type]

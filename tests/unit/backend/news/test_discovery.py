@@ -186,7 +186,7 @@ def test_account_is_followed_where_its_hosts_webfinger_says(pasted: str, links: 
 
 
 @pytest.mark.parametrize("answer", ["", "<html>", "[]", "null", '{"links": null}', '{"links": [1, {"href": 2}, {}]}'])
-def test_account_without_a_usable_webfinger_answer_is_looked_for_at_its_host(answer: str) -> None:
+def test_account_without_a_usable_webfinger_answer_is_requested_from_its_host(answer: str) -> None:
     asked = "https://example.org/.well-known/webfinger?resource=acct%3Aana%40example.org"
     web = Web(**{asked: answer, "https://example.org/@ana.rss": rss("Ana")})
     assert web.found("@ana@example.org") == ["https://example.org/@ana.rss"]
@@ -280,7 +280,7 @@ def test_feed_named_on_the_command_line_is_left_to_the_server_to_parse(monkeypat
     assert [one.url for one in found.feeds] == ["https://a.example/rss", "https://moved.example/"]
 
 
-def test_hosts_are_asked_side_by_side_and_each_for_one_source_at_a_time() -> None:
+def test_hosts_are_requested_in_parallel_and_each_for_one_source_at_a_time() -> None:
     together, busy, overlapping = threading.Barrier(2), set[str](), list[str]()
 
     def answered(request: httpx.Request) -> httpx.Response:

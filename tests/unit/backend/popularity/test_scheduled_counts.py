@@ -93,7 +93,7 @@ def with_news(rig: BackendRig, count: int) -> None:
     )
 
 
-def test_count_that_noise_would_drown_is_not_opened_and_reports_the_devices_needed(
+def test_count_with_too_much_noise_is_not_opened_and_reports_the_devices_needed(
     rig: BackendRig, tmp_path: Path
 ) -> None:
     with_news(rig, 300)

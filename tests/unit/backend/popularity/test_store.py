@@ -78,7 +78,7 @@ def test_before_the_first_count_lifts_are_zero(counting: CountedPool) -> None:
     assert lifts(counting.book, counting.numbers(), ["t"] * 3, NOW).values.tolist() == [0, 0, 0]
 
 
-def test_older_counts_weigh_less_and_their_variance_by_the_square(counting: CountedPool) -> None:
+def test_older_counts_weigh_less_and_their_variance_by_the_squared_weight(counting: CountedPool) -> None:
     counting.count(NOW - timedelta(hours=48), {"a": 8.0, "b": -4.0})
     last = counting.count(NOW - timedelta(hours=24), {"a": 2.0, "c": 6.0})
     counted, asked = counting.book.counted(counting.numbers(), NOW)

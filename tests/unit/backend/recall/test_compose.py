@@ -158,7 +158,7 @@ def test_noisy_scores_are_replaced_by_their_estimate_under_the_prior() -> None:
     np.testing.assert_allclose(interests.vectors, [[1.124986, 0.875014]], atol=1e-6)  # 2.3's golden
 
 
-def test_shares_of_channels_become_proportional_counts_or_equal_ones_if_none_is_positive() -> None:
+def test_channel_shares_give_proportional_counts_or_equal_ones_if_none_is_positive() -> None:
     assert counts_of_shares((0.5, 0.25, 0.0), 3) == (1_000, 500, 0)
     assert counts_of_shares((-0.1, -0.3), 2) == (1, 1)
     assert counts_of_shares((), 3) == (1, 1, 1)

@@ -84,7 +84,7 @@ def test_process_that_was_ended_is_started_again(forked: ForkedScript, script: l
     assert run(forked, script, "b")[1][3] != started
 
 
-def test_script_that_serves_nobody_is_an_error(forked: ForkedScript, tmp_path: Path) -> None:
+def test_script_that_ends_before_it_answers_is_an_error(forked: ForkedScript, tmp_path: Path) -> None:
     path = tmp_path / "nothing.py"
     path.write_text("pass", encoding="utf-8")
     with pytest.raises(ChildProcessError, match="ended before it answered"):

@@ -68,7 +68,7 @@ class CountedApp:
         return await self.client.get(path, headers={each.replace("_", "-"): value for each, value in headers.items()})
 
 
-def test_answer_is_repeated_until_its_time_is_over_and_then_made_anew() -> None:
+def test_answer_is_reused_until_it_expires_and_then_computed_again() -> None:
     async def run() -> list[str]:
         app, found = CountedApp(), []
         for app.now in (0.0, KEEP_SEC - 0.01, KEEP_SEC, 2 * KEEP_SEC - 0.01, 2 * KEEP_SEC):
@@ -105,7 +105,7 @@ def test_known_answer_is_304_with_the_same_validators_from_memory_or_not() -> No
         assert (each.headers["etag"], each.headers["cache-control"]) == ('"1"', "public, max-age=1")
 
 
-def test_answers_from_memory_need_no_place_and_others_do() -> None:
+def test_cached_answers_are_given_even_when_the_server_is_busy() -> None:
     async def run() -> list[int]:
         app = CountedApp()
         await app.get(CURRENT)
@@ -119,7 +119,7 @@ def test_answers_from_memory_need_no_place_and_others_do() -> None:
     assert run_on_its_own_loop(run) == [200, 503, 503, 200, 200]
 
 
-def test_query_and_encoding_have_answers_of_their_own() -> None:
+def test_answers_are_cached_per_query_and_encoding() -> None:
     async def run() -> tuple[list[str], Counter[str]]:
         app = CountedApp()
         wanted = [("?limit=1", "gzip"), ("?limit=2", "gzip"), ("?limit=1", "identity")] * 2
@@ -161,7 +161,7 @@ def test_other_addresses_and_methods_never_share_an_answer() -> None:
     assert run_on_its_own_loop(run) == {"/v1/own": 2, CURRENT: 2}
 
 
-def test_requests_that_arrive_together_ask_the_app_once() -> None:
+def test_simultaneous_requests_call_the_app_once() -> None:
     async def run() -> tuple[list[str], Counter[str]]:
         app = CountedApp()
         app.wait = asyncio.Event()
@@ -175,7 +175,7 @@ def test_requests_that_arrive_together_ask_the_app_once() -> None:
     assert asked[CURRENT] == 1
 
 
-def test_requests_after_a_failed_one_ask_the_app_themselves() -> None:
+def test_requests_waiting_for_a_failed_one_call_the_app_themselves() -> None:
     async def run() -> list[type | int]:
         failures = [RuntimeError("the database is gone")]
         inner = CountedApp()
@@ -206,7 +206,7 @@ def test_each_poll_for_a_round_is_counted_also_when_answered_from_memory() -> No
 
 
 @pytest.mark.parametrize(("keep_sec", "headers"), [(0.0, {}), (KEEP_SEC, {"range": "bytes=0-1"})])
-def test_nothing_is_kept_without_time_or_for_a_range(keep_sec: float, headers: dict[str, str]) -> None:
+def test_nothing_is_cached_without_a_lifetime_or_for_a_range(keep_sec: float, headers: dict[str, str]) -> None:
     async def run() -> Counter[str]:
         app = CountedApp(keep_sec)
         for _ in range(2):

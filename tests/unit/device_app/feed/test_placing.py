@@ -129,7 +129,7 @@ def test_lead_is_neither_seen_nor_a_further_report_of_an_event_that_was_read() -
     assert (page[0].slot, candidates.cards[page[0].row].id) == ("lead", "n2")
 
 
-def test_promised_report_of_the_leads_event_leads_instead_of_standing_beside_it() -> None:
+def test_promised_report_of_the_leads_event_replaces_the_lead() -> None:
     report = [
         card(f"n{row}", title=f"Headline {row}", topic=f"topic {row}", section=f"section {row}") for row in range(6)
     ]

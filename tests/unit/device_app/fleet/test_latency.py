@@ -5,7 +5,7 @@ from __future__ import annotations
 from device_app.fleet.latency import StageRecorder, stages_of
 
 
-def test_a_page_counts_with_the_request_before_it_and_the_network_without_the_server() -> None:
+def test_page_time_includes_its_request_and_network_time_excludes_the_server() -> None:
     recorder = StageRecorder()
     recorder.hear("feed", {"rank": 9.0}, {})  # no request before it
     recorder.hear("recall", {"store": 1.0, "cluster": 2.0, "network": 10.0}, {"search": 3.0, "encode": 1.0})

@@ -58,7 +58,7 @@ def test_stories_are_opened_at_their_probability_from_the_top_down() -> None:
     assert (np.abs(counts / DRAWS - wanted) < 5 * spread).all()
 
 
-def test_simulated_tastes_are_a_few_topics_and_repeat_with_the_seed() -> None:
+def test_simulated_interests_are_a_few_topics_and_repeat_with_the_seed() -> None:
     cards = synthetic_pool().cards
     topics = {(one.section, one.topic) for one in cards}
     drawn = [SimulatedInterests.drawn(cards, np.random.default_rng([7, number])) for number in range(200)]

@@ -92,7 +92,7 @@ def test_search_results_stay_fixed_until_a_refresh(make: Make, backend: FakeBack
     assert after.new == 0, "an erase takes what was held"
 
 
-def test_stories_beside_one_follow_the_order_of_the_results(make: Make, backend: FakeBackend) -> None:
+def test_previous_and_next_story_follow_the_order_of_the_results(make: Make, backend: FakeBackend) -> None:
     """The last of a page has the first of the next page after it, which can be opened."""
     device = device_with_pool(make)
     first, second = device.library.search(WORDS), device.library.search(WORDS, 2)

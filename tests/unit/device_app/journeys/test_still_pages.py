@@ -103,7 +103,7 @@ def test_only_recent_stories_that_the_reader_may_want_are_offered_as_new(make: M
 
 
 @pytest.mark.parametrize("arrived", [6, 40])
-def test_next_page_shows_as_many_new_stories_as_the_page_before_offered(
+def test_next_page_shows_the_number_of_new_stories_that_was_offered(
     make: Make, backend: FakeBackend, clock: StillClock, arrived: int
 ) -> None:
     """Oracle: the stories that arrived, counted on the page; the reader looks, reads and likes after the offer."""

@@ -123,7 +123,7 @@ def test_settings_explain_every_mode_its_cost_and_the_recommended_one(
     assert "24 epsilon if simply added up; a tighter bound on the total is not lower yet" in figures
 
 
-def test_privacy_page_shows_the_true_number_beside_the_sent_one(reader: PagesReader) -> None:
+def test_privacy_page_shows_both_the_true_and_the_sent_number(reader: PagesReader) -> None:
     text = " ".join(reader.get("/privacy").replace("<strong>", "").replace("</strong>", "").split())
     assert "Computed here: number 5. Sent: 11, which is wrong; the publisher can't tell." in text
 

@@ -89,7 +89,7 @@ def test_reader_without_vectors_reports_number_zero_and_invalid_vectors_are_refu
         report_input(by, np.full((1, D), np.inf, np.float32), np.zeros(1, np.int64))
 
 
-def test_interest_number_is_drawn_and_charged_once_whatever_the_clusters(
+def test_interest_number_is_drawn_and_charged_once_even_if_clusters_change(
     database: Database, memo: ReportMemo, clock: TurnedClock
 ) -> None:
     settings = CODE.model_copy(update={"mode": "interest"})

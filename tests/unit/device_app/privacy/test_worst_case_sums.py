@@ -65,7 +65,7 @@ def test_sums_of_both_channels_compose_by_rho_up_to_the_daily_limit(ledger: Ledg
     assert len(ledger.repository.entries().rows) == taken, "what is refused isn't written down"
 
 
-def test_charge_of_an_earlier_day_counts_in_all_as_one_noise_share(ledger: Ledger) -> None:
+def test_charge_of_an_earlier_day_counts_as_one_noise_share_in_the_total(ledger: Ledger) -> None:
     ledger.repository.append(EARLIER)
     report = replace(EARLIER, mechanism="code", channel="reports", parameters={"size": 16.0}, subject="r1")
     ledger.repository.append(report)

@@ -39,7 +39,7 @@ def test_round_is_bound_to_one_upload_by_many_connections_at_once(tmp_path: Path
 
 
 @pytest.mark.parametrize("again", ["00" * 32, "11" * 32])
-def test_bound_round_is_refused_after_a_restart_whatever_the_bytes(tmp_path: Path, again: str) -> None:
+def test_round_with_a_recorded_upload_refuses_any_other_after_a_restart(tmp_path: Path, again: str) -> None:
     path = tmp_path / "device.sqlite"
     first = Database(path)
     RoundUploads(first).bind(ROUND, "00" * 32, NOW)

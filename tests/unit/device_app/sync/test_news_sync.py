@@ -69,7 +69,7 @@ def test_list_is_stored_with_cards_and_vectors_and_requested_by_etag(
     assert urls == {whole, f"{whole}&since=pool-1"}
 
 
-def test_changes_give_the_new_list_from_the_articles_here(
+def test_new_list_is_built_from_its_changes_and_stored_articles(
     default_list_sync: DefaultListSync, client: HttpClient, database: Database, backend: FakeReleases, now: datetime
 ) -> None:
     backend.publish("r1")
@@ -95,7 +95,7 @@ def test_changes_give_the_new_list_from_the_articles_here(
         ((0, 1), "enc-2", "changes of a list that this device doesn't have"),
     ],
 )
-def test_changes_that_fit_no_list_here_are_refused(
+def test_changes_that_do_not_match_the_stored_list_are_refused(
     default_list_sync: DefaultListSync,
     client: HttpClient,
     database: Database,
@@ -259,7 +259,7 @@ def test_interrupted_pull_resumes(
     assert NewsStore(database).vectors(["A", "C"], "enc-2")[0].all()
 
 
-def test_new_encoder_is_used_once_its_vectors_arrived_or_failed_to(
+def test_new_encoder_is_used_once_its_vectors_arrived_or_the_download_failed(
     client: HttpClient,
     database: Database,
     backend: FakeReleases,

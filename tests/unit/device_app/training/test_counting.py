@@ -51,7 +51,7 @@ def test_reader_contribution_stays_within_the_bound(
 
 @settings(max_examples=60, deadline=None)
 @given(displayed=IDS, clicked=IDS, more=st.integers(1, 200), seed=st.integers(0, 2**32 - 1))
-def test_count_vector_stays_within_the_clip_whatever_limits_the_server_lists(
+def test_count_vector_stays_within_the_clip_for_any_limits_the_server_lists(
     displayed: set[str], clicked: set[str], more: int, seed: int
 ) -> None:
     """The list is the server's, the clip is the priced protection's: the device scales down to it."""

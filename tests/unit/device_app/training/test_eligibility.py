@@ -88,7 +88,7 @@ def test_unsuitable_offer_is_declined_with_its_reason(
         check_offer(MANIFEST.model_copy(update=manifest), replace(TERMS, **terms))  # type: ignore[arg-type]
 
 
-def test_price_of_an_offer_is_that_of_a_whole_upload() -> None:
+def test_cost_of_an_offer_is_that_of_a_whole_upload() -> None:
     assert LocalLaplace().epsilon_per_upload(COORDINATES) == pytest.approx(4.9e6, rel=1e-3)
     just_enough = replace(TERMS, epsilon_left=LocalLaplace().epsilon_per_upload(COORDINATES))
     check_offer(MANIFEST, just_enough)

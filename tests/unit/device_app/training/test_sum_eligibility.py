@@ -132,7 +132,7 @@ def test_reader_distrusting_the_server_joins_only_active_sums() -> None:
 
 
 @pytest.mark.parametrize("theirs", [1e-12, 1e-6, 1 - 1e-16])
-def test_sum_is_priced_at_the_delta_of_the_device(theirs: float) -> None:
+def test_sum_is_charged_at_the_delta_of_the_device(theirs: float) -> None:
     protection = NOISY.model_copy(update={"delta": theirs})
     price = NOISY.epsilon(10, 262)
     check_offer(manifest(protection), replace(DEVICE, epsilon_left=price))

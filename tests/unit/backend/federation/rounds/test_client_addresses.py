@@ -18,7 +18,7 @@ def addresses(**rules: object) -> ClientAddresses:
     return ClientAddresses(AddressRules(**{"places": 3, **rules}), KEY)  # type: ignore[arg-type]
 
 
-def test_each_ipv4_address_and_ipv6_network_is_a_source_of_its_own() -> None:
+def test_each_ipv4_address_and_ipv6_network_is_a_separate_source() -> None:
     those = addresses()
     assert those.source("198.51.100.7") == those.source("198.51.100.7") == those.source("::ffff:198.51.100.7")
     assert those.source("198.51.100.7") != those.source("198.51.100.8")

@@ -321,7 +321,7 @@ def test_draft_that_finds_no_more_is_not_published(world: BasisWorld, monkeypatc
     np.testing.assert_array_equal(world.prototypes(), world.first)
 
 
-def test_round_that_noise_would_drown_is_refused_with_the_cohort_needed(
+def test_round_with_too_much_noise_is_refused_with_the_cohort_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: rounds of 60 cost each device 1.62 and their drafts could never be voted on."""

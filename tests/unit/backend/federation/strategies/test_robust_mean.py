@@ -65,7 +65,7 @@ def test_ten_percent_malicious_updates_move_the_mean_far_but_robust_means_little
     assert 0.05 < moved < most
 
 
-def test_false_updates_no_larger_than_the_noise_move_robust_and_plain_means_alike() -> None:
+def test_false_updates_below_the_noise_move_robust_and_plain_means_equally() -> None:
     rng = np.random.default_rng(3)
     stack = rng.laplace(scale=SCALE, size=(COHORT, COORDINATES)).astype(np.float32)
     stack[:MALICIOUS] += np.float32(SCALE)

@@ -46,7 +46,7 @@ def pieces(data: bytes, size: int) -> list[bytes]:
 
 @pytest.mark.parametrize("size", [1, 7, 1_000, 10_000_000])
 @pytest.mark.parametrize("name", PACKERS)
-def test_packed_feed_is_unpacked_in_any_chunking(name: str, size: int) -> None:
+def test_compressed_feed_is_decompressed_in_chunks_of_any_size(name: str, size: int) -> None:
     encoding, pack = PACKERS[name]
     assert b"".join(unpacked("a feed", encoding, pieces(pack(TEXT), size))) == TEXT
 

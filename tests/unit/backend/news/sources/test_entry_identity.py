@@ -66,7 +66,7 @@ def test_edited_title_keeps_the_id_of_a_guid_or_link() -> None:
 
 
 @pytest.mark.parametrize(("guid", "link"), [("g", "https://x.example/{}"), ("", "https://x.example/all")])
-def test_entry_keeps_its_id_whatever_else_the_feed_lists(guid: str, link: str) -> None:
+def test_entry_id_does_not_depend_on_the_feeds_other_entries(guid: str, link: str) -> None:
     """A guid shared by all entries, or their one link, identifies an entry while the document lists only that one."""
     pool: dict[str, str] = {}
 

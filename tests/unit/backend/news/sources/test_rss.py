@@ -272,7 +272,7 @@ def test_bytes_after_the_end_of_the_gzip_are_not_read() -> None:
     assert sent == 0
 
 
-def test_gzip_without_content_is_limited_by_its_packed_size() -> None:
+def test_endless_gzip_of_empty_blocks_is_refused_by_its_compressed_size() -> None:
     """Regression: it was read for a minute, as fast as it arrived."""
     block = b"\x00\x00\x00\xff\xff" * 100_000  # stored, of no bytes, and not the last (RFC 1951, section 3.2.4)
     parts = [gzip.compress(b"")[:10], *[block] * 100]

@@ -98,6 +98,23 @@ def efficient_fedrec(
     return EfficientFedRecStudy(data, SMOKE if smoke else EfficientSizes(rounds, seeds))
 
 
+@study_command(evaluate_app, "news-baselines", "processes", "out")
+def news_baselines(
+    data: Data = DATA,
+    methods: Annotated[
+        list[str] | None, typer.Option("--method", help="A method; may be repeated. All by default.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Trainings of each method, with different seeds.")] = 3,
+    steps: Annotated[int, typer.Option(min=1, help="Central training: steps of 64 samples.")] = 400,
+    rounds: Annotated[int, typer.Option(min=1, help="Federated training: rounds.")] = 100,
+    smoke: Smoke = False,
+) -> AnyStudy:
+    """Train the baselines of FedNewsRec's and Efficient-FedRec's tables 2 from words, sections and entities."""
+    from experiments.papers.news_baselines.study import SMOKE, BaselineSizes, NewsBaselineStudy, chosen
+
+    return NewsBaselineStudy(data, SMOKE if smoke else BaselineSizes(steps, rounds, seeds), chosen(methods or []))
+
+
 @study_command(evaluate_app, "fednewsrec", "processes", "out")
 def fednewsrec(
     data: Data = DATA,

@@ -8,6 +8,7 @@ refers to articles by their row in one catalogue. `RaggedArray` holds rows of di
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -165,6 +166,43 @@ def load_news(path: Path) -> NewsTable:
     if not rows:
         raise MalformedRow(path, 1, "the file is empty")
     return NewsTable(*zip(*rows, strict=True))
+
+
+@dataclass(frozen=True)
+class MindEntity:
+    """A Wikidata entity named in an article: its id, label and type, and the characters [start, end) that name it."""
+
+    key: str
+    label: str
+    kind: str
+    places: tuple[tuple[int, int], ...]
+
+
+def load_entities(path: Path) -> list[tuple[tuple[MindEntity, ...], tuple[MindEntity, ...]]]:
+    """Load the entities of a news.tsv: those of each article's title and of its abstract, mostly none.
+
+    Raises DataMissing, and MalformedRow for a column that isn't MIND's JSON.
+    """
+    return [(_entities(row[6:7], path, line), _entities(row[7:8], path, line)) for line, row in _lines(path)]
+
+
+def _entities(column: list[str], path: Path, line: int) -> tuple[MindEntity, ...]:
+    try:
+        return tuple(
+            MindEntity(
+                each["WikidataId"],
+                each["Label"],
+                each["Type"],
+                tuple(
+                    (start, start + len(form))
+                    for start, form in zip(each["OccurrenceOffsets"], each["SurfaceForms"], strict=True)
+                ),
+            )
+            for text in column
+            for each in json.loads(text or "[]")
+        )
+    except (ValueError, KeyError, TypeError) as broken:
+        raise MalformedRow(path, line, f"entities: expected MIND's JSON ({broken})") from None
 
 
 def load_behaviors(path: Path, news: NewsTable) -> Impressions:

@@ -33,6 +33,7 @@ class TrainingSamples:
         shown: the candidates skipped beside the positive; empty for samples from histories.
         read: for each reader, every article known to be clicked: never a negative.
         popular: the clicks of all histories, from which popularity-matched negatives are drawn.
+        names: the readers' ids in the file; empty for samples that come from elsewhere.
     """
 
     reader: NDArray[np.int64]
@@ -42,6 +43,7 @@ class TrainingSamples:
     read: tuple[frozenset[int], ...]
     popular: NDArray[np.int64]
     news: int
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.reader)
@@ -112,6 +114,7 @@ def training_samples(train: Impressions, news: int) -> TrainingSamples:
         read=tuple(frozenset(read[user]) for user in kept),
         popular=popular,
         news=news,
+        names=tuple(kept),
     )
 
 

@@ -114,7 +114,7 @@ def test_command_line_has_exactly_the_listed_commands() -> None:
         ("evaluate", "fl-mv-dssm"), ("evaluate", "recall"), ("evaluate", "codebook"), ("evaluate", "poisoning"),
         ("evaluate", "sections"), ("evaluate", "basis"), ("evaluate", "real-clicks"),
         ("evaluate", "reports"), ("evaluate", "uni-fedrec"), ("evaluate", "fednewsrec"),
-        ("evaluate", "efficient-fedrec"),
+        ("evaluate", "efficient-fedrec"), ("evaluate", "news-baselines"),
     }  # fmt: skip
 
 

@@ -121,19 +121,14 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
     def _shown(self) -> Impressions:
         return load_behaviors(self.data / FOLDER / "behaviors.tsv", self._news)
 
-    def _days(self, first: int, after: int) -> Impressions:
-        """Return the impressions of some days, counted back from the last."""
-        back = self._shown.times_sec.max() // DAY_SEC - self._shown.times_sec // DAY_SEC
-        return rows_of(self._shown, np.flatnonzero((back >= first) & (back < after)))
-
     @cached_property
     def samples(self) -> TrainingSamples:
         """Return the readers' samples before the last day."""
-        return training_samples(self._days(1, 99), len(self._news))
+        return training_samples(days(self._shown, 1, 99), len(self._news))
 
     @cached_property
     def _judged(self) -> Impressions:
-        last = self._days(0, 1)
+        last = days(self._shown, 0, 1)
         return rows_of(last, judgeable(last))
 
     @cached_property
@@ -271,6 +266,12 @@ class EfficientFedRecStudy(Study[Job, AucByRound | Costs]):
             f"{self.sizes.measured} measured.",
         )
         return Table("Rounds and bytes by group size (Figures 4b and 4c)", columns, rows, notes)
+
+
+def days(shown: Impressions, first: int, after: int) -> Impressions:
+    """Return the impressions of the days first to after - 1, counted back from the last."""
+    back = shown.times_sec.max() // DAY_SEC - shown.times_sec // DAY_SEC
+    return rows_of(shown, np.flatnonzero((back >= first) & (back < after)))
 
 
 def union(readers: Sequence[NewsSet], group: NDArray[np.int64]) -> int:

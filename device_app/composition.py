@@ -100,31 +100,10 @@ def build_device(
     bodies = Bodies(uplink, stores.news, clock)
     names = InterestNames(stores.preferences)
     searched = SearchedInterests(stores.searches, stores.stances, stores.search_index, stores.news, clock)
-    reports = ReportChoice(
-        policy,
-        ledger,
-        noise,
-        stores.report_memo,
-        stores.drawn_reports,
-        stores.clicks,
-        stores.releases,
-        performance.recall_limit,
-        clock,
-        stores.pulled_shards.generation,
-        searched.vector,
-    )
+    reports = ReportChoice(policy, ledger, noise, stores, performance.recall_limit, clock, searched.vector)
     answers = RecallAnswers(stores.preferences, stores.news)
     feed_context = FeedContext(
-        user_preferences=PreferenceReader(
-            stores.clicks,
-            stores.news,
-            stores.feedback,
-            stores.stances,
-            names,
-            stores.preferences,
-            stores.read_marks,
-            stores.mute_rules,
-        ),
+        user_preferences=PreferenceReader(stores, names),
         impressions=stores.impressions,
         default_list=DefaultList(stores.default_list, stores.news),
         recall=Recall(answers, reports, Broadcast(stores.pool, stores.news)),
@@ -132,9 +111,7 @@ def build_device(
         views=ViewsOfReader(searched, TowerStore(stores.database), TowerStore(stores.search_database)),
         popular=Popular(stores.popularity),
         rare=RareFeeds(stores.articles, stores.pool, stores.preferences),
-        kept=RecentFeeds(
-            stores.database, stores.feeds, stores.impressions, stores.news, stores.timings, clock, settings.own_feeds
-        ),
+        kept=RecentFeeds(stores, clock, settings.own_feeds),
         performance=performance,
         weights=settings.feed,
         chance=chance or random.SystemRandom(),

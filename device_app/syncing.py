@@ -52,16 +52,9 @@ class Syncing:
         settings: PerformanceSettings,
         clock: Callable[[], datetime],
     ) -> None:
-        self._takeover = takeover
-        self._default_list = default_list
-        self._pool = pool
-        self._popularity = popularity
-        self._pictures = pictures
-        self._stores = stores
-        self._bodies = bodies
-        self._serving = serving
-        self._settings = settings
-        self._clock = clock
+        self._takeover, self._default_list, self._pool = takeover, default_list, pool
+        self._popularity, self._pictures, self._stores = popularity, pictures, stores
+        self._bodies, self._serving, self._settings, self._clock = bodies, serving, settings, clock
         self._lock, self._pictures_lock = Lock(), Lock()
         self._pruned_at: datetime | None = None
         self._texts_checked = False

@@ -10,12 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from device_app.reading.interest_profile import ClickedNews, InterestChoice, InterestNames, without_muted
-from device_app.store.clicks import Click, Clicks
-from device_app.store.mute_rules import MuteRules
-from device_app.store.news import NewsStore
-from device_app.store.opinions import Feedback, Stances
-from device_app.store.preferences import CHOSEN_SECTIONS, Preferences
-from device_app.store.read_marks import ReadMarks
+from device_app.store.clicks import Click
+from device_app.store.preferences import CHOSEN_SECTIONS
+from device_app.stores import DeviceStores
 from protocol.news import NewsCard
 from protocol.recall import CLICKS_LIMIT
 
@@ -85,25 +82,8 @@ class PreferenceInputs:
 class PreferenceReader:
     """Reads clicks, reactions, stances and choices from the stores."""
 
-    def __init__(
-        self,
-        clicks: Clicks,
-        store: NewsStore,
-        feedback: Feedback,
-        stances: Stances,
-        names: InterestNames,
-        preferences: Preferences,
-        read_marks: ReadMarks,
-        mute_rules: MuteRules,
-    ) -> None:
-        self._clicks = clicks
-        self._store = store
-        self._feedback = feedback
-        self._stances = stances
-        self._names = names
-        self._preferences = preferences
-        self._read_marks = read_marks
-        self._mute_rules = mute_rules
+    def __init__(self, stores: DeviceStores, names: InterestNames) -> None:
+        self._stores, self._names = stores, names
         self._clicked: tuple[_Edition, dict[int, ClickedNews]] = (_NO_EDITION, {})
 
     def forget(self) -> None:
@@ -117,13 +97,13 @@ class PreferenceReader:
         """
         kept = self._names.kept()
         any_muted = any(interest.muted for interest in kept)
-        clicks = self._clicks.recent(MUTED_CLICKS_LIMIT if any_muted else CLICKS_LIMIT)
+        clicks = self._stores.clicks.recent(MUTED_CLICKS_LIMIT if any_muted else CLICKS_LIMIT)
         active, muted = without_muted(self._stored(clicks, encoder), kept)
         return PreferenceInputs(active[-CLICKS_LIMIT:], muted, kept)
 
     def user_preferences(self, reading: PreferenceInputs, encoder: str, dimensions: int) -> UserPreferences:
         """Return everything about the reader that ranking uses; the interests of clicks are not labelled yet."""
-        reactions = self._feedback.reactions()
+        reactions = self._stores.feedback.reactions()
         disliked = [one.news_id for one in reactions if one.kind == "less"]
         liked = [one.news_id for one in reactions if one.kind == "like"][:REACTIONS_LIMIT]
         liked_cards, liked_vectors = self._known(liked, encoder, dimensions)
@@ -135,13 +115,13 @@ class PreferenceReader:
             liked_cards=liked_cards,
             liked=liked_vectors,
             disliked=disliked_vectors,
-            read=self._read_marks.ids(),
-            read_events=self._read_marks.events(),
+            read=self._stores.read_marks.ids(),
+            read_events=self._stores.read_marks.events(),
             disliked_ids=frozenset(disliked),
-            hidden_ids=self._mute_rules.hidden(),
+            hidden_ids=self._stores.mute_rules.hidden(),
             unwanted=tuple(card.topic for card in disliked_cards if card.topic),
-            followed=named(self._stances.followed()),
-            blocked=named(self._stances.blocked()),
+            followed=named(self._stores.stances.followed()),
+            blocked=named(self._stores.stances.blocked()),
             chosen_sections=frozenset(self.chosen_sections() or ()),
             muted=tuple(
                 MutedInterest(interest.name or "", _stacked(clicks, dimensions))
@@ -152,7 +132,7 @@ class PreferenceReader:
 
     def chosen_sections(self) -> tuple[str, ...] | None:
         """Return the sections picked at the first visit, or None before it."""
-        chosen = self._preferences.get(CHOSEN_SECTIONS)
+        chosen = self._stores.preferences.get(CHOSEN_SECTIONS)
         return None if chosen is None else tuple(chosen)
 
     def _stored(self, clicks: Sequence[Click], encoder: str) -> list[ClickedNews]:
@@ -160,7 +140,7 @@ class PreferenceReader:
 
         Drops deleted ones from the cache.
         """
-        edition = (encoder, self._store.width(encoder), self._store.edition)
+        edition = (encoder, self._stores.news.width(encoder), self._stores.news.edition)
         known_of, known = self._clicked
         if known_of != edition:
             known = {}
@@ -173,8 +153,8 @@ class PreferenceReader:
         if not clicks:
             return {}
         ids = [click.news_id for click in clicks]
-        cards = {card.id: card for card in self._store.cards(list(dict.fromkeys(ids)))}
-        present, vectors = self._store.vectors(ids, encoder)
+        cards = {card.id: card for card in self._stores.news.cards(list(dict.fromkeys(ids)))}
+        present, vectors = self._stores.news.vectors(ids, encoder)
         return {
             click.id: ClickedNews(click.id, click.at, cards[click.news_id], vector)
             for click, here, vector in zip(clicks, present, vectors, strict=True)
@@ -186,8 +166,8 @@ class PreferenceReader:
     ) -> tuple[tuple[NewsCard, ...], NDArray[np.float32]]:
         if not ids:
             return (), np.zeros((0, dimensions), dtype=np.float32)
-        cards = self._store.cards(ids)
-        present, vectors = self._store.vectors([card.id for card in cards], encoder)
+        cards = self._stores.news.cards(ids)
+        present, vectors = self._stores.news.vectors([card.id for card in cards], encoder)
         if not present.any():
             return (), np.zeros((0, dimensions), dtype=np.float32)
         return tuple(card for card, here in zip(cards, present, strict=True) if here), vectors[present]

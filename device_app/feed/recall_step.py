@@ -37,13 +37,8 @@ class RecallStep:
         timings: TimingStore,
         clock: Callable[[], datetime],
     ) -> None:
-        self._serving = serving
-        self._uplink = uplink
-        self._bodies = bodies
-        self._reports = reports
-        self._answers = answers
-        self._timings = timings
-        self._clock = clock
+        self._serving, self._uplink, self._bodies, self._reports = serving, uplink, bodies, reports
+        self._answers, self._timings, self._clock = answers, timings, clock
 
     def step(self) -> float | None:
         """Send the report that is due, or the current one again, and store the answer for the pages.

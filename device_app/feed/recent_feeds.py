@@ -15,11 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 from device_app.errors import BackendUnreachable, DeviceError
 from device_app.feed.candidates import Candidates
 from device_app.feed.item import Feed, Reason
-from device_app.store.byte_log import TimingStore
-from device_app.store.database import Database
-from device_app.store.feeds import FeedStore, StoredFeed
-from device_app.store.impressions import ImpressionStore
-from device_app.store.news import NewsStore
+from device_app.store.feeds import StoredFeed
+from device_app.stores import DeviceStores
 from protocol.server_timing import Stopwatch
 from protocol.text_catalogue import TextCatalogue
 
@@ -31,23 +28,8 @@ NOTICES = TextCatalogue("device_app.feed", "notices.toml")
 class RecentFeeds:
     """Stores the last hundred feeds of this device."""
 
-    def __init__(
-        self,
-        database: Database,
-        feeds: FeedStore,
-        impressions: ImpressionStore,
-        store: NewsStore,
-        timings: TimingStore,
-        clock: Callable[[], datetime],
-        own_feeds: bool = False,
-    ) -> None:
-        self._database = database
-        self._feeds = feeds
-        self._impressions = impressions
-        self._store = store
-        self._timings = timings
-        self._clock = clock
-        self._own_feeds = own_feeds
+    def __init__(self, stores: DeviceStores, clock: Callable[[], datetime], own_feeds: bool) -> None:
+        self._stores, self._clock, self._own_feeds = stores, clock, own_feeds
 
     def save(self, feed: Feed, shown: Candidates, popularity: NDArray[np.float64], watch: Stopwatch) -> Feed:
         """Store the feed, its articles and their impressions in one transaction; return the feed.
@@ -55,15 +37,15 @@ class RecentFeeds:
         shown: the feed's cards with their vectors, in its order. popularity [n]: the popularity known of each. The time
         this takes is recorded as stage 'store'.
         """
-        with watch.stage("store"), self._database.quick_transaction():
-            self._store.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
+        with watch.stage("store"), self._stores.database.quick_transaction():
+            self._stores.news.put(shown.cards, shown.vectors, shown.encoder, feed.made_at)
             ids = [card.id for card in shown.cards]
-            self._impressions.serve(feed.feed_id, ids, feed.made_at, popularity.tolist())
-            self._feeds.save(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
-        self._timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
+            self._stores.impressions.serve(feed.feed_id, ids, feed.made_at, popularity.tolist())
+            self._stores.feeds.save(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
+        self._stores.timings.record("feed", watch.stages_ms, feed.server_ms, feed.made_at)
         whole = replace(feed, device_ms=dict(watch.stages_ms))
         # The time that storing took is known only now; save it too, so that the page is the same after a restart.
-        self._feeds.rewrite(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(whole).decode()))
+        self._stores.feeds.rewrite(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(whole).decode()))
         return whole
 
     def grow(self, feed: Feed, added: Candidates, popularity: NDArray[np.float64], at: datetime) -> Feed:
@@ -71,27 +53,27 @@ class RecentFeeds:
 
         Does nothing if the feed is no longer stored.
         """
-        if self._feeds.get(feed.feed_id) is None:
+        if self._stores.feeds.get(feed.feed_id) is None:
             return feed
-        with self._database.quick_transaction():
-            self._store.put(added.cards, added.vectors, added.encoder, at)
+        with self._stores.database.quick_transaction():
+            self._stores.news.put(added.cards, added.vectors, added.encoder, at)
             ids = [card.id for card in added.cards]
             first = len(feed.items) - len(ids)
-            self._impressions.serve(feed.feed_id, ids, at, popularity.tolist(), first=first)
-            self._feeds.rewrite(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
+            self._stores.impressions.serve(feed.feed_id, ids, at, popularity.tolist(), first=first)
+            self._stores.feeds.rewrite(StoredFeed(feed.feed_id, feed.made_at, _FEED.dump_json(feed).decode()))
         return feed
 
     def last(self) -> Feed | None:
         """Return the newest stored feed, or None."""
-        return _read(self._feeds.last())
+        return _read(self._stores.feeds.last())
 
     def feed(self, feed_id: str) -> Feed | None:
         """Return the stored feed with this id, or None."""
-        return _read(self._feeds.get(feed_id))
+        return _read(self._stores.feeds.get(feed_id))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:
         """Return the ids of the feeds made directly before and after a stored one."""
-        return self._feeds.beside(feed_id)
+        return self._stores.feeds.beside(feed_id)
 
     def forget_clicks(self, news_ids: Collection[str]) -> None:
         """Remove clicks that the reader deleted from the reasons of stored feeds.
@@ -100,16 +82,16 @@ class RecentFeeds:
         reader deleted.
         """
         gone = set(news_ids)
-        with self._database.transaction():
-            for kept in self._feeds.naming(gone):
+        with self._stores.database.transaction():
+            for kept in self._stores.feeds.naming(gone):
                 feed = _read(kept)
                 if feed is None:
-                    self._feeds.drop(kept.feed_id)
+                    self._stores.feeds.drop(kept.feed_id)
                     continue
                 items = tuple(replace(item, reason=_without(item.reason, gone)) for item in feed.items)
                 if items != feed.items:
                     content = _FEED.dump_json(replace(feed, items=items)).decode()
-                    self._feeds.rewrite(replace(kept, content=content))
+                    self._stores.feeds.rewrite(replace(kept, content=content))
 
     def offline(self, trouble: DeviceError) -> Feed:
         """Return the last feed marked 'offline', or an empty feed if there is none."""

@@ -104,13 +104,8 @@ class Stories:
         wait_sec: float,
         clock: Callable[[], datetime],
     ) -> None:
-        self._stores = stores
-        self._serving = serving
-        self._bodies = bodies
-        self._searched = searched
-        self._viewing = viewing
-        self._wait_sec = wait_sec
-        self._clock = clock
+        self._stores, self._serving, self._bodies, self._searched = stores, serving, bodies, searched
+        self._viewing, self._wait_sec, self._clock = viewing, wait_sec, clock
 
     def open(self, news_id: str, feed_id: str | None, *, found: bool = False, clicked: bool = True) -> Article:
         """Record the click, then return the story. Raises NewsNotHere; then no click is recorded.

@@ -22,9 +22,8 @@ from device_app.reading.decomposition import RecallModel
 from device_app.reports.modes import MODES
 from device_app.reports.policy import ReportPolicy, reporter_of
 from device_app.reports.reporters import PublicVectors, ReportRelease
-from device_app.store.clicks import Clicks
-from device_app.store.releases import InstalledReleases
-from device_app.store.report_memo import DrawnReports, Memo, ReportMemo
+from device_app.store.report_memo import Memo, ReportMemo
+from device_app.stores import DeviceStores
 from protocol.ids import ReleaseId
 from protocol.recall import RecallRequest
 from protocol.releases import ReleaseManifest
@@ -84,32 +83,18 @@ class ReportChoice:
         policy: ReportPolicy,
         ledger: Ledger,
         noise: NoiseSource,
-        memo: ReportMemo,
-        drawn: DrawnReports,
-        clicks: Clicks,
-        releases: InstalledReleases,
+        stores: DeviceStores,
         limit: int,
         clock: Callable[[], datetime],
-        generation: Callable[[str], str | None],
-        searched: Callable[[str], NDArray[np.float32] | None] = lambda _: None,
+        searched: Callable[[str], NDArray[np.float32] | None],
     ) -> None:
         """Create the choice.
 
-        limit: number of candidates to request if the reader's mode doesn't set it. generation returns the name of an
-        encoder's vectors on this device, or None while they are incomplete. searched returns the second view's vector
-        by an encoder, or None.
+        limit: number of candidates to request if the reader's mode doesn't set it. searched returns the second view's
+        vector by an encoder, or None.
         """
-        self.policy = policy
-        self.ledger = ledger
-        self.memo = memo
-        self._limit = limit
-        self._noise = noise
-        self._drawn = drawn
-        self._clicks = clicks
-        self._releases = releases
-        self._clock = clock
-        self._generation = generation
-        self._searched = searched
+        self.policy, self.ledger, self.memo, self._stores = policy, ledger, stores.report_memo, stores
+        self._noise, self._limit, self._clock, self._searched = noise, limit, clock, searched
 
     @property
     def limit(self) -> int:
@@ -126,14 +111,14 @@ class ReportChoice:
 
         What is sent must not show how many clicks have a vector.
         """
-        return self._clicks.count()
+        return self._stores.clicks.count()
 
     def reporter(self, models: ReleaseModels) -> Reporter | None:
         """Return the reporter that makes the reader's reports under the current release.
 
         None if there is none.
         """
-        generation = self._generation(models.encoder) or ""
+        generation = self._stores.pulled_shards.generation(models.encoder) or ""
         under = ReportRelease(models.release, models.encoder, generation)
         return reporter_of(self.policy.settings, models.manifest.recall, models.spaces, under)
 
@@ -195,7 +180,7 @@ class ReportChoice:
             self.memo,
             release=memo.release,
             limit=self.limit,
-            clicks=self._clicks.latest_id(),
+            clicks=self._stores.clicks.latest_id(),
             settings=self.policy.settings,
             now=self._clock(),
             under=under,
@@ -236,9 +221,9 @@ class ReportChoice:
         Raises BudgetSpent. Raises VectorsIncomplete while vectors are still arriving, because they would change the
         reader's value without any action of the reader.
         """
-        if self._generation(models.encoder) is None:
+        if self._stores.pulled_shards.generation(models.encoder) is None:
             raise VectorsIncomplete
-        latest = self._clicks.latest_id()
+        latest = self._stores.clicks.latest_id()
         reader = self.reader(models, clicks) if self.reads_enough() else None
         if reader is not None:
             with watch.stage("decompose"):
@@ -253,7 +238,7 @@ class ReportChoice:
                 ledger=self.ledger,
                 noise=self._noise,
                 memo=self.memo,
-                drawn=self._drawn,
+                drawn=self._stores.drawn_reports,
                 clicks=latest,
                 sent=MODES[reporter.name].label.sent(reporter.mechanism),
             )
@@ -271,7 +256,7 @@ class ReportChoice:
         offered = None if reporter is None else reporter.meaning
         if offered is not None and kept.name == offered.name:
             return models.release, False
-        found = self._releases.installed(memo.release)
+        found = self._stores.releases.installed(memo.release)
         if found is not None and found[1] < models.manifest.releases_answered and found[0].encoder == models.encoder:
             return memo.release, False
         return (models.release, True) if offered is not None and kept.carried_to(offered) else None

@@ -30,12 +30,8 @@ class DefaultListSync:
         clock: Callable[[], datetime],
         limit: Callable[[], int] = lambda: 600,
     ) -> None:
-        self._client = client
-        self._default_list = default_list
-        self._news = news
-        self._releases = releases
-        self._clock = clock
-        self._limit = limit
+        self._client, self._default_list, self._news = client, default_list, news
+        self._releases, self._clock, self._limit = releases, clock, limit
 
     def refresh(self) -> DefaultListAnswer | None:
         """Pull the list if it changed, or its changes, and store it with its cards and vectors.

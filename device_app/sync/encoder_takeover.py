@@ -69,12 +69,8 @@ class VectorSync:
         at_first: bool = False,
     ) -> None:
         """at_first: pull under the first release too, for a device that shows stories before there is one."""
-        self._at_first = at_first
-        self._client = client
-        self._news = news
-        self._pulled = pulled
-        self._releases = releases
-        self._clock = clock
+        self._client, self._news, self._pulled = client, news, pulled
+        self._releases, self._clock, self._at_first = releases, clock, at_first
 
     def refresh(self) -> int:
         """Pull every missing shard of the encoder in use; returns how many.

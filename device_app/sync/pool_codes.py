@@ -45,11 +45,7 @@ class PoolSync:
         clock: Callable[[], datetime],
         wanted: Callable[[int], bool],
     ) -> None:
-        self._client = client
-        self._pool = pool
-        self._releases = releases
-        self._clock = clock
-        self._wanted = wanted
+        self._client, self._pool, self._releases, self._clock, self._wanted = client, pool, releases, clock, wanted
 
     def refresh(self) -> int:
         """Pull new blobs; returns how many.

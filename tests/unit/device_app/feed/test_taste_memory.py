@@ -31,16 +31,7 @@ def stores(tmp_path: Path) -> Iterator[DeviceStores]:
 
 def _reader(stores: DeviceStores) -> PreferenceReader:
     names = InterestNames(stores.preferences)
-    return PreferenceReader(
-        stores.clicks,
-        stores.news,
-        stores.feedback,
-        stores.stances,
-        names,
-        stores.preferences,
-        stores.read_marks,
-        stores.mute_rules,
-    )
+    return PreferenceReader(stores, names)
 
 
 def _read(reader: PreferenceReader, encoder: str = OLD) -> list[tuple[int, NewsCard, bytes]]:

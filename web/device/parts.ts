@@ -135,7 +135,7 @@ export type DeviceStores = ReturnType<typeof storesOf>;
 export function partsOf(around: Surroundings, settings: Settings) {
   const { stores, clock, graphs, noise, chance } = around;
   const { performance, feed: weights } = settings;
-  const { database, clicks, news, releases, impressions, defaultList, pulledShards, pool } = stores;
+  const { database, news, releases, impressions, defaultList, pulledShards, pool } = stores;
   const policy = new ReportPolicy(settings.privacy, () => releases.current()?.manifest ?? null);
   const ledger = new Ledger(stores.ledgerEntries, () => policy.ceilings(), clock, () => stores.firstUse.isOpen);
   const client = new HttpClient(around.backendUrl, stores.byteLog, clock, around.transport, performance.request_timeout_sec);
@@ -146,20 +146,12 @@ export function partsOf(around: Surroundings, settings: Settings) {
   const reports = new ReportChoice(
     policy,
     { settings: () => policy.settings, ledger, noise, memo: stores.reportMemo, drawn: stores.drawnReports },
-    {
-      clicks,
-      releases,
-      clock,
-      limit: performance.recall_limit,
-      generation: (encoder) => pulledShards.generation(encoder),
-      searched: (encoder) => searched.vector(encoder),
-    },
+    { stores, clock, limit: performance.recall_limit, searched: (encoder) => searched.vector(encoder) },
   );
   const answers = new RecallAnswers(stores.preferences, news);
-  const userPreferences = new PreferenceReader(clicks, news, stores.feedback, stores.stances, names, stores.preferences, stores.readMarks, stores.muteRules);
   const serving = new Serving(
     {
-      userPreferences,
+      userPreferences: new PreferenceReader(stores, names),
       impressions,
       defaultList: new DefaultList(defaultList, news),
       recall: new Recall(answers, reports, new Broadcast(pool, news)),

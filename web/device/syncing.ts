@@ -4,11 +4,7 @@ import type { Bodies } from "./feed/bodies";
 import type { Serving } from "./feed/serving";
 import type { PerformanceSettings } from "./feed_settings";
 import { type Clock, DAY_MS, HOUR_MS, type Pause } from "./protocol/moments";
-import type { DefaultListStore } from "./store/default_list";
-import type { ImpressionStore } from "./store/impressions";
-import type { NewsStore } from "./store/news";
-import type { ReadMarks } from "./store/read_marks";
-import type { SearchIndex } from "./store/searches";
+import type { DeviceStores } from "./parts";
 import type { DefaultListSync, PopularitySync } from "./sync/lists";
 import type { PictureSync } from "./sync/picture_sync";
 import type { PoolSync } from "./sync/pool_codes";
@@ -38,15 +34,6 @@ export interface Pulls {
   readonly pictures: PictureSync;
 }
 
-/** The stores that a step reads and prunes. */
-export interface SyncedStores {
-  readonly news: NewsStore;
-  readonly defaultList: DefaultListStore;
-  readonly impressions: ImpressionStore;
-  readonly readMarks: ReadMarks;
-  readonly searchIndex: SearchIndex;
-}
-
 /** forFeed: the step's first part. If it fails, both fail with the same error. */
 interface Step {
   readonly whole: Promise<boolean>;
@@ -67,7 +54,7 @@ export class Syncing {
 
   constructor(
     private readonly pulls: Pulls,
-    private readonly stores: SyncedStores,
+    private readonly stores: DeviceStores,
     private readonly bodies: Bodies,
     private readonly serving: Serving,
     private readonly settings: PerformanceSettings,

@@ -3,12 +3,9 @@ import { type ClickedNews, type InterestNames, type InterestChoice, type MutedCl
 import type { NewsCard } from "../protocol/news";
 import { CLICKS_LIMIT } from "../protocol/recall";
 import type { FeatureContext } from "../ranking/ranker";
-import type { Click, Clicks } from "../store/clicks";
-import type { NewsStore } from "../store/news";
-import type { Feedback, NamedStance, Stances } from "../store/opinions";
-import type { MuteRules } from "../store/mute_rules";
-import type { ReadMarks } from "../store/read_marks";
-import type { Preferences } from "../store/preferences";
+import type { DeviceStores } from "../parts";
+import type { Click } from "../store/clicks";
+import type { NamedStance } from "../store/opinions";
 import { noVectors, rowOf, taken, type Vectors } from "../vectors";
 import { placesOf, type Candidates } from "./candidates";
 import { recency } from "./scores";
@@ -100,14 +97,8 @@ export class PreferenceReader {
   private clicked: { edition: string; found: ReadonlyMap<number, ClickedNews> } = { edition: "", found: new Map() };
 
   constructor(
-    private readonly clicks: Clicks,
-    private readonly store: NewsStore,
-    private readonly feedback: Feedback,
-    private readonly stances: Stances,
+    private readonly stores: DeviceStores,
     private readonly names: InterestNames,
-    private readonly preferences: Preferences,
-    private readonly readMarks: ReadMarks,
-    private readonly muteRules: MuteRules,
   ) {}
 
   /** Drops the clicked articles cached between feeds. */
@@ -119,14 +110,14 @@ export class PreferenceReader {
   reading(encoder: string): PreferenceInputs {
     const kept = this.names.kept();
     const anyMuted = kept.some((interest) => interest.muted);
-    const clicks = this.clicks.recent(anyMuted ? MUTED_CLICKS_LIMIT : CLICKS_LIMIT);
+    const clicks = this.stores.clicks.recent(anyMuted ? MUTED_CLICKS_LIMIT : CLICKS_LIMIT);
     const { active, muted } = withoutMuted(this.stored(clicks, encoder), kept);
     return { active: active.slice(-CLICKS_LIMIT), muted, kept };
   }
 
   /** All preferences that the feed uses, with the clicks' interests still unnamed. */
   userPreferences(reading: PreferenceInputs, encoder: string, dimensions: number): UserPreferences {
-    const reactions = this.feedback.reactions();
+    const reactions = this.stores.feedback.reactions();
     const of = (kind: string): string[] => reactions.filter((one) => one.kind === kind).map((one) => one.newsId);
     const disliked = of("less");
     const waved = this.known(disliked.slice(0, REACTIONS_LIMIT), encoder, dimensions);
@@ -138,13 +129,13 @@ export class PreferenceReader {
       likedCards: liked.cards,
       liked: liked.vectors,
       disliked: waved.vectors,
-      read: this.readMarks.ids(),
-      readEvents: this.readMarks.events(),
-      hiddenIds: this.muteRules.hidden(),
+      read: this.stores.readMarks.ids(),
+      readEvents: this.stores.readMarks.events(),
+      hiddenIds: this.stores.muteRules.hidden(),
       dislikedIds: new Set(disliked),
       unwanted: waved.cards.map((card) => card.topic).filter((topic) => topic !== ""),
-      followed: namesIn(this.stances.followed()),
-      blocked: namesIn(this.stances.blocked()),
+      followed: namesIn(this.stores.stances.followed()),
+      blocked: namesIn(this.stores.stances.blocked()),
       chosenSections: new Set(this.chosenSections() ?? []),
       muted: reading.muted
         .filter(([, clicks]) => clicks.length)
@@ -154,12 +145,12 @@ export class PreferenceReader {
 
   /** Sections picked at the first visit; null before it. */
   chosenSections(): readonly string[] | null {
-    return (this.preferences.get(CHOSEN_SECTIONS) ?? null) as readonly string[] | null;
+    return (this.stores.preferences.get(CHOSEN_SECTIONS) ?? null) as readonly string[] | null;
   }
 
   /** The clicked articles with card and vector. Reads only new clicks from the store and drops deleted ones. */
   private stored(clicks: readonly Click[], encoder: string): ClickedNews[] {
-    const edition = JSON.stringify([encoder, this.store.width(encoder), this.store.edition]);
+    const edition = JSON.stringify([encoder, this.stores.news.width(encoder), this.stores.news.edition]);
     const known = this.clicked.edition === edition ? this.clicked.found : new Map<number, ClickedNews>();
     const fresh = this.read(clicks.filter((click) => !known.has(click.id)), encoder);
     const found = new Map<number, ClickedNews>();
@@ -175,8 +166,8 @@ export class PreferenceReader {
     const found = new Map<number, ClickedNews>();
     if (!clicks.length) return found;
     const ids = clicks.map((click) => click.newsId);
-    const cards = new Map(this.store.cards([...new Set(ids)]).map((card) => [card.id, card]));
-    const { present, vectors } = this.store.vectors(ids, encoder);
+    const cards = new Map(this.stores.news.cards([...new Set(ids)]).map((card) => [card.id, card]));
+    const { present, vectors } = this.stores.news.vectors(ids, encoder);
     clicks.forEach((click, row) => {
       const card = cards.get(click.newsId);
       if (present[row] && card)
@@ -186,8 +177,8 @@ export class PreferenceReader {
   }
 
   private known(ids: readonly string[], encoder: string, dimensions: number): { cards: NewsCard[]; vectors: Vectors } {
-    const cards = this.store.cards(ids);
-    const { present, vectors } = this.store.vectors(cards.map((card) => card.id), encoder);
+    const cards = this.stores.news.cards(ids);
+    const { present, vectors } = this.stores.news.vectors(cards.map((card) => card.id), encoder);
     const here = placesOf(present);
     if (!here.length) return { cards: [], vectors: noVectors(dimensions) };
     return { cards: cards.filter((_, row) => present[row]), vectors: taken(vectors, here) };

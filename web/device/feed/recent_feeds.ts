@@ -2,11 +2,8 @@
 // JSON is the Python device's, so that either device reads the other's.
 import { BackendUnreachable, type DeviceError } from "../errors";
 import { type Clock, momentOf, msOf } from "../protocol/moments";
-import type { Database } from "../store/database";
-import type { FeedStore, StoredFeed } from "../store/feeds";
-import type { ImpressionStore } from "../store/impressions";
-import type { NewsStore } from "../store/news";
-import type { TimingStore } from "../store/byte_log";
+import type { DeviceStores } from "../parts";
+import type { StoredFeed } from "../store/feeds";
 import { WireError, integer, list, literal, moment, nullable, optional, readMessage, real, realText, record, text, truth, type Form } from "../protocol/forms";
 import { newsCard } from "../protocol/news";
 import type { Stopwatch } from "../protocol/server_timing";
@@ -55,19 +52,10 @@ export const feedForm = record({
   left_out: optional(integer(), 0),
 });
 
-/** The stores that hold feeds and related data. */
-export interface FeedStores {
-  readonly database: Database;
-  readonly feeds: FeedStore;
-  readonly impressions: ImpressionStore;
-  readonly news: NewsStore;
-  readonly timings: TimingStore;
-}
-
 /** The last hundred feeds of this device. */
 export class RecentFeeds {
   constructor(
-    private readonly stores: FeedStores,
+    private readonly stores: DeviceStores,
     private readonly clock: Clock,
   ) {}
 

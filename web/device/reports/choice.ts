@@ -6,8 +6,7 @@ import { isBlank, isCover, lastReport, sealCover, sealReport, type ReportDesk } 
 import type { PrivacySettings } from "../privacy/settings";
 import type { Sealed } from "../privacy/sealed";
 import type { PublicVectors } from "../sync/installed_release";
-import type { Clicks } from "../store/clicks";
-import type { InstalledReleases } from "../store/releases";
+import type { DeviceStores } from "../parts";
 import type { Memo } from "../store/report_memo";
 import type { Vectors } from "../vectors";
 import type { RecallRequest } from "../protocol/recall";
@@ -36,13 +35,10 @@ export interface ReleaseModels {
 
 /** What the choice depends on, besides the stores of reports and charges. */
 export interface ReportSources {
-  readonly clicks: Clicks;
-  readonly releases: InstalledReleases;
+  readonly stores: DeviceStores;
   readonly clock: Clock;
   /** Number of candidates to request if the reader's mode doesn't set it. */
   readonly limit: number;
-  /** Names the generation of an encoder's vectors on this device; null while they are incomplete. */
-  readonly generation: (encoder: string) => string | null;
   /** The second view's vector by an encoder, or null. */
   readonly searched: (encoder: string) => Float32Array | null;
 }
@@ -68,12 +64,12 @@ export class ReportChoice {
 
   /** The number of clicks. What is sent must not reveal for how many of them the server has supplied vectors. */
   get clicks(): number {
-    return this.sources.clicks.count();
+    return this.sources.stores.clicks.count();
   }
 
   /** The mechanism for the reader's reports under the current release; null if there is none. */
   reporter({ manifest, spaces, encoder }: ReleaseModels): Reporter | null {
-    const generation = this.sources.generation(encoder) ?? "";
+    const generation = this.sources.stores.pulledShards.generation(encoder) ?? "";
     return reporterOf(this.policy.settings, manifest.recall, spaces, encoder, generation);
   }
 
@@ -121,7 +117,7 @@ export class ReportChoice {
     const memo = this.desk.memo.latest();
     const found = memo && this.answering(memo, models);
     if (!memo || !found || isCover(memo) || (isBlank(memo) && this.readsEnough)) return null;
-    const [limit, clicks, now] = [this.limit, this.sources.clicks.latestId(), this.sources.clock()];
+    const [limit, clicks, now] = [this.limit, this.sources.stores.clicks.latestId(), this.sources.clock()];
     return memoised(memo, this.policy.settings, { limit, clicks, now, ...found });
   }
 
@@ -133,7 +129,7 @@ export class ReportChoice {
   }
 
   private terms({ release }: ReleaseModels): { release: string; limit: number; clicks: number } {
-    return { release, limit: this.limit, clicks: this.sources.clicks.latestId() };
+    return { release, limit: this.limit, clicks: this.sources.stores.clicks.latestId() };
   }
 
   /**
@@ -147,7 +143,7 @@ export class ReportChoice {
     labels: readonly number[],
     watch: Stopwatch,
   ): Sealed<RecallRequest> {
-    if (this.sources.generation(models.encoder) === null) throw new VectorsIncomplete();
+    if (this.sources.stores.pulledShards.generation(models.encoder) === null) throw new VectorsIncomplete();
     const sent = this.policy.mode.label.sent(reporter.mechanism);
     const [terms, reader] = [{ ...this.terms(models), sent }, this.readsEnough ? this.reader(models, clicks, labels) : null];
     return watch.stage("noise", () => sealReport(reporter, reader, terms, this.desk));
@@ -163,7 +159,7 @@ export class ReportChoice {
     const kept = meaningOf(memo);
     const offered = this.reporter(models)?.meaning;
     if (offered && kept.name === offered.name) return { under: models.release, carried: false };
-    const found = this.sources.releases.installed(memo.release);
+    const found = this.sources.stores.releases.installed(memo.release);
     if (found && found[1] < models.manifest.releases_answered && found[0].encoder === models.encoder)
       return { under: memo.release, carried: false };
     return offered && carriedTo(kept, offered) ? { under: models.release, carried: true } : null;

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from exporters.signature import GraphSpec
 
-SOURCES = (("exporters", "**/*.py"), ("models", "**/*.py"), ("protocol", "graph_check.py"))
+SOURCES = (("exporters", "**/*.py"), ("models", "**/*.py"), ("protocol", "graph*.*"))
 """Packages, and the files in them that determine a graph."""
 LIBRARIES = ("torch", "onnx", "onnxruntime", "transformers")
 NAME_CHARS = 32

@@ -9,9 +9,11 @@ inputs.
 """
 
 import math
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -19,30 +21,18 @@ import numpy as np
 
 from protocol.recall import CLICKS_AXIS, CLICKS_LIMIT
 
-OPSET, OLDEST_IR, NEWEST_IR = 18, 8, 10
-FILE_LIMIT_BYTES = 1024 * 1024
-"""Our largest graph has 31 KB; parameters are inputs and are not stored in graphs."""
-NUMBERS_LIMIT = 100_000
-"""Most numbers in the file, including field numbers and lengths."""
-NODES_LIMIT = 4_000
-"""Our largest graph has 871 nodes."""
-NAME_LIMIT, RANK_LIMIT, CONTENT_LIMIT, DEGREE_LIMIT = 200, 8, 1_024, 6
+_TABLE = tomllib.loads(resources.files("protocol").joinpath("graphs.toml").read_text("utf-8"))
+LIMITS: Mapping[str, int] = _TABLE["limits"]
+OPSET, FILE_LIMIT_BYTES, RANK_LIMIT, GREATEST_AXIS = (LIMITS[each] for each in ("opset", "file_bytes", "rank", "axis"))
+RUN_LIMIT_BYTES, RUN_LIMIT_MULTIPLY_ADDS = LIMITS["run_bytes"], LIMITS["run_multiply_adds"]
 SIZE_LIMIT, FAR = 2**53, 2**31 - 1
 """Sizes are exact in both runtimes up to the first; FAR is the end of any axis."""
-RUN_LIMIT_BYTES = 1024**3
-"""All tensors of one run together, including freed ones; an operator may need some of them again while it runs."""
-RUN_LIMIT_MULTIPLY_ADDS = 2 * 10**10
-"""Most multiply-adds of one run; other work is counted in the same unit (CHEAP, DEAR)."""
-CHEAP, DEAR = 8, 64
-"""The cost of moving or adding a number, and of an exponential, in multiply-adds of a matrix product."""
-AXES_OF_A_RUN = {"batch": 8, "news": 1_000, CLICKS_AXIS: CLICKS_LIMIT}
-"""The free axes, with the largest sizes in a device's daily runs. A graph must keep the limits at these sizes; a larger
-run is checked before it starts."""
-GREATEST_AXIS = 2**20
+CHEAP = 8
+"""The cost of moving or adding a number, in multiply-adds of a matrix product."""
+AXES_OF_A_RUN: Mapping[str, int] = _TABLE["axes"] | {CLICKS_AXIS: CLICKS_LIMIT}
 FLOATS_OF_A_RANGE = (np.float32(0).tobytes(), np.float32(1).tobytes())
 REAL = "real"
 """Prefix of axes that count real clicks; only an upper bound of their size is known."""
-MASKS = ("click_mask", "membership", "word_mask", "abstract_mask")
 FLOAT, INT32, INT64, BOOL, DOUBLE = 1, 6, 7, 9, 11
 WIDTHS_BYTES = {FLOAT: 4, INT32: 4, INT64: 8, BOOL: 1, DOUBLE: 8}
 
@@ -114,8 +104,10 @@ class _WireReader:
         part, self._at = self._content[self._at : last], last
         if kind != "name":
             return part
-        if len(part) > NAME_LIMIT or not all(0x20 < byte < 0x7F for byte in part):  # names reach logs and pages
-            raise GraphRefused(f"{path} is not a name of at most {NAME_LIMIT} printable ASCII characters")
+        if len(part) > LIMITS["name_chars"] or not all(
+            0x20 < byte < 0x7F for byte in part
+        ):  # names reach logs and pages
+            raise GraphRefused(f"{path} is not a name of at most {LIMITS['name_chars']} printable ASCII characters")
         return part.decode("ascii")
 
     def _span(self, end: int, path: str) -> int:
@@ -126,8 +118,8 @@ class _WireReader:
 
     def _varint(self, end: int, path: str) -> int:
         self._numbers += 1
-        if self._numbers > NUMBERS_LIMIT:
-            raise GraphRefused(f"it has more than {NUMBERS_LIMIT} numbers")
+        if self._numbers > LIMITS["numbers"]:
+            raise GraphRefused(f"it has more than {LIMITS['numbers']} numbers")
         value = 0
         for place in range(10):
             if self._at >= end:
@@ -156,8 +148,8 @@ ONE: Size = (1, ())
 def times(sizes: Sequence[Size]) -> Size:
     """Return the number of elements in a tensor of this shape."""
     number, axes = math.prod(size[0] for size in sizes), tuple(sorted(chain.from_iterable(size[1] for size in sizes)))
-    if number > SIZE_LIMIT or len(axes) > DEGREE_LIMIT:
-        raise GraphRefused(f"a size is beyond 2^53, or has more than {DEGREE_LIMIT} factors")
+    if number > SIZE_LIMIT or len(axes) > LIMITS["degree"]:
+        raise GraphRefused(f"a size is beyond 2^53, or has more than {LIMITS['degree']} factors")
     return number, axes
 
 
@@ -346,7 +338,7 @@ def _concat(node: Node) -> list[KnownTensor]:
     total = node.sum_of(tuple(each.shape[axis] for each in parts))
     contents = [each.content for each in parts if each.content is not None]
     content = tuple(chain.from_iterable(contents))
-    known = rank == 1 and len(contents) == len(parts) and len(content) <= CONTENT_LIMIT
+    known = rank == 1 and len(contents) == len(parts) and len(content) <= LIMITS["content"]
     some = any(each.some for each in parts)
     shape = (*beside[:axis], total, *beside[axis + 1 :])
     return [KnownTensor(parts[0].element, shape, content if known else None, some=some)]
@@ -519,11 +511,7 @@ def _gru(node: Node) -> list[KnownTensor]:
 
 @dataclass(frozen=True)
 class OperatorRule:
-    """The rule of one operator. The rule of one operator. floats: its first input must hold floats; attributes: name ->
-    type.
-
-    cost: multiply-adds for each input or output element, in addition to what its rule counts.
-    """
+    """The rule of one operator, with what `graphs.toml` says of it."""
 
     rule: Rule
     floats: bool
@@ -531,57 +519,17 @@ class OperatorRule:
     cost: int
 
 
-NUMBER, INTEGER, TEXT, INTEGERS = 1, 2, 3, 7
-"""Types of attributes, as ONNX counts them."""
-
-
-def _operators() -> dict[str, OperatorRule]:
-    def of(names: str, rule: Rule, *, floats: bool = False, cost: int = CHEAP, **attributes: int) -> None:
-        found.update({name: OperatorRule(rule, floats, attributes, cost) for name in names.split()})
-
-    found: dict[str, OperatorRule] = {}
-    of("Add Sub Mul", _elementwise)
-    of("Div Max Min", _elementwise, floats=True)
-    of("Pow", _elementwise, floats=True, cost=DEAR)
-    of("Equal Less LessOrEqual Greater GreaterOrEqual And Or", _comparison)
-    of("Not", _same)
-    of("Neg Sqrt Abs Reciprocal Sign Relu", _same, floats=True)
-    of("Exp Log Tanh Sigmoid Erf", _same, floats=True, cost=DEAR)
-    of("Softmax LogSoftmax", _softmax, floats=True, cost=DEAR, axis=INTEGER)
-    of("ReduceSum ReduceMean ReduceMax ReduceMin ReduceL2", _reduce, floats=True, keepdims=INTEGER)
-    of("ArgMax", _argmax, floats=True, axis=INTEGER, keepdims=INTEGER)
-    of("CumSum", _cumsum)
-    of("Where", _where)
-    of("Cast", _cast, to=INTEGER)
-    of("Identity", _same)
-    of("Shape", _shape, cost=0, start=INTEGER, end=INTEGER)
-    of("Reshape", _reshape)
-    of("Squeeze", _squeeze)
-    of("Unsqueeze", _unsqueeze)
-    of("Transpose", _transpose, perm=INTEGERS)
-    of("Concat", _concat, axis=INTEGER)
-    of("Split", _split, axis=INTEGER)
-    of("Slice", _slice)
-    of("Pad", _pad)
-    of("Expand", _expand)
-    of("Range", _range)
-    of("Gather", _gather, axis=INTEGER)
-    of("GatherND", _gather_nd)
-    of("GatherElements", _gather_elements, axis=INTEGER)
-    of("ScatterND", _same, reduction=TEXT)
-    of("ScatterElements", _same, axis=INTEGER, reduction=TEXT)
-    of("NonZero", _nonzero)
-    of("MatMul", _matmul, floats=True)
-    of("Gemm", _gemm, floats=True, transA=INTEGER, transB=INTEGER)
-    of("LayerNormalization", _layer_norm, floats=True, axis=INTEGER, epsilon=NUMBER)
-    of("GRU", _gru, floats=True, cost=DEAR, hidden_size=INTEGER, linear_before_reset=INTEGER)
-    return found
-
-
-OPERATORS = _operators()
-"""Those that `exporters` writes and that end, whatever numbers they are fed, with results of a size known before."""
-FLAGS = frozenset({"keepdims", "transA", "transB", "linear_before_reset"})
-"""Attributes that are 0 or 1: of others ONNX Runtime makes what it likes."""
+RULES: Mapping[str, Rule] = {rule.__name__[1:]: rule for rule in (
+    _same, _elementwise, _comparison, _where, _cast, _shape, _reshape, _squeeze, _unsqueeze, _transpose, _concat,
+    _split, _slice, _pad, _expand, _range, _gather, _gather_nd, _gather_elements, _nonzero, _matmul, _gemm, _reduce,
+    _argmax, _softmax, _cumsum, _layer_norm, _gru,
+)}  # fmt: skip
+OPERATORS = {
+    name: OperatorRule(RULES[rule], form.get("floats", False), form.get("attributes", {}), form.get("cost", CHEAP))
+    for rule, forms in _TABLE["operators"].items()
+    for form in forms
+    for name in form["names"].split()
+}
 
 
 @dataclass(frozen=True)
@@ -638,8 +586,8 @@ def check_graph(content: bytes) -> GraphCosts:
     if len(content) > FILE_LIMIT_BYTES:
         raise GraphRefused(f"it has {len(content)} bytes, the limit is {FILE_LIMIT_BYTES}")
     model = _WireReader(content).message(len(content), MODEL, "model")
-    if not OLDEST_IR <= model.get("ir_version", 0) <= NEWEST_IR:
-        raise GraphRefused(f"its ir_version is not one of {OLDEST_IR} to {NEWEST_IR}")
+    if not LIMITS["oldest_ir"] <= model.get("ir_version", 0) <= LIMITS["newest_ir"]:
+        raise GraphRefused(f"its ir_version is not one of {LIMITS['oldest_ir']} to {LIMITS['newest_ir']}")
     if [(each.get("domain", ""), each.get("version")) for each in model["operator_sets"]] != [("", OPSET)]:
         raise GraphRefused(f"its operator sets must be exactly ONNX's own, version {OPSET}")
     if "graph" not in model:
@@ -659,8 +607,8 @@ class _Course:
 
     def costs(self) -> GraphCosts:
         nodes = self._graph["nodes"]
-        if len(nodes) > NODES_LIMIT:
-            raise GraphRefused(f"it has {len(nodes)} nodes, the limit is {NODES_LIMIT}")
+        if len(nodes) > LIMITS["nodes"]:
+            raise GraphRefused(f"it has {len(nodes)} nodes, the limit is {LIMITS['nodes']}")
         free: list[tuple[str, int, str]] = []
         for each in self._graph["inputs"]:
             name, element, shape = _declared(each, "input")
@@ -668,7 +616,7 @@ class _Course:
             if axes and name.startswith("p."):
                 raise GraphRefused(f"input {name} is a parameter but has the free axis {axes[0][2]}")
             free += axes
-            self._define(name, KnownTensor(element, shape, of_mask=name in MASKS))
+            self._define(name, KnownTensor(element, shape, of_mask=name in _TABLE["masks"]))
         for each in self._graph["initializers"]:
             self._define(each.get("name", ""), _initializer(each))
         for place, each in enumerate(nodes):
@@ -728,7 +676,7 @@ def _attributes(given: Parsed, operator: OperatorRule) -> dict[str, Any]:
         if any(each.get(part) not in (None, []) for part in {"f", "i", "s", "ints"} - {held}):
             raise GraphRefused(f"its attribute {name} has values of other types")
         found[name] = each.get(held, {"f": bytes(4), "i": 0, "s": ""}.get(held))
-        if name in FLAGS and found[name] not in (0, 1):
+        if name in _TABLE["flags"] and found[name] not in (0, 1):
             raise GraphRefused(f"its attribute {name} is neither 0 nor 1")
     return found
 
@@ -760,7 +708,7 @@ def _initializer(given: Parsed) -> KnownTensor:
     # whole numbers that say sizes; float32 ones begin and step a Range
     known = (
         len(dims) < 2
-        and len(numbers) <= CONTENT_LIMIT
+        and len(numbers) <= LIMITS["content"]
         and (element == INT64 or (element == FLOAT and raw in FLOATS_OF_A_RANGE))
     )
     content = tuple((int(each), ()) for each in numbers) if known else None

@@ -8,7 +8,7 @@ for a single click and for all of them.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 
 from device_app.privacy.accounting.composition import Composed, composed
 from device_app.privacy.accounting.cost_of_sums import EPSILON_ALONE, ONE_CLICK, ONE_CLICK_ALONE
@@ -20,7 +20,7 @@ from device_app.reports.choice import clicks_until_due
 from device_app.reports.modes import MODES
 from device_app.reports.policy import ReportPolicy
 from device_app.settings import PrivacySettings
-from device_app.store.ledger_entries import LedgerEntry
+from device_app.store.ledger_entries import DaySum, LedgerEntry
 from device_app.store.releases import TrustedKey
 from device_app.store.report_memo import Memo
 from device_app.stores import DeviceStores
@@ -162,16 +162,6 @@ class BudgetView:
     lifetime_limit: float | None = None
 
 
-@dataclass(frozen=True)
-class LedgerDay:
-    """The cost of one channel on one day (UTC)."""
-
-    day: date
-    channel: str
-    epsilon: float
-    charges: int
-
-
 GROUPS_SHOWN = 3
 
 
@@ -263,7 +253,7 @@ class PrivacyView:
     composed: Composed
     pool: PoolFacts | None
     budgets: tuple[BudgetView, ...]
-    days: tuple[LedgerDay, ...]
+    days: tuple[DaySum, ...]
     log: TrafficLog
     report: ReportPair | None
     new_clicks: int
@@ -319,9 +309,7 @@ def privacy_view(
             )
             for channel in CHANNELS
         ),
-        days=tuple(
-            LedgerDay(sum_.day, sum_.channel, sum_.epsilon, sum_.charges) for sum_ in stores.ledger_entries.days()
-        ),
+        days=tuple(stores.ledger_entries.days()),
         log=traffic_log(stores, page, shown),
         report=None if memo is None else _pair(memo, settings, names if new_clicks == 0 else ()),
         new_clicks=new_clicks,

@@ -11,6 +11,7 @@ from random import Random
 from device_app.privacy.accounting.composition import composed
 from device_app.ranking.groups import OwnGroup
 from device_app.settings import PrivacySettings
+from device_app.store.ledger_entries import DaySum
 from device_app.view_models.latency import LatencyView, latency_view, waterfall
 from device_app.view_models.modes import PoolFacts, mechanism_facts, mode_facts
 from device_app.view_models.privacy import (
@@ -18,7 +19,6 @@ from device_app.view_models.privacy import (
     BudgetView,
     ChainHead,
     CountFacts,
-    LedgerDay,
     PrivacyView,
     ReportPair,
     SourceFacts,
@@ -62,7 +62,7 @@ def privacy_view(
         settings.epsilon_lifetime_reports,
     )
     days = tuple(
-        LedgerDay(date(2026, 11, 20) - timedelta(days=k), "reports", cost * (1 + k % 3), 1 + k % 3) for k in range(9)
+        DaySum(date(2026, 11, 20) - timedelta(days=k), "reports", cost * (1 + k % 3), 1 + k % 3) for k in range(9)
     )
     pool = None if empty else PoolFacts(12_312, 6_900_000)
     return PrivacyView(

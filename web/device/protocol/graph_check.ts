@@ -1,20 +1,22 @@
 // Checks which graphs a release may contain: only those whose control flow doesn't depend on data. Rules and error
 // texts are those of protocol/graph_check.py. Sizes are numbers, exact up to 2^53; larger ones are rejected.
+import table from "../../../protocol/graphs.toml";
 import { CLICKS_LIMIT } from "./recall";
 
-const [OPSET, OLDEST_IR, NEWEST_IR] = [18, 8, 10];
-const FILE_LIMIT_BYTES = 1024 * 1024;
-const NUMBERS_LIMIT = 100_000;
-const NODES_LIMIT = 4_000;
-const [NAME_LIMIT, RANK_LIMIT, CONTENT_LIMIT, DEGREE_LIMIT] = [200, 8, 1_024, 6];
-const [SIZE_LIMIT, FAR, GREATEST_AXIS] = [2 ** 53, 2 ** 31 - 1, 2 ** 20];
-const RUN_LIMIT_BYTES = 1024 ** 3;
-const RUN_LIMIT_MULTIPLY_ADDS = 2e10;
-const [CHEAP, DEAR] = [8, 64];
+const TABLE = table as unknown as {
+  readonly masks: readonly unknown[];
+  readonly flags: readonly string[];
+  readonly limits: Readonly<Record<"opset" | "oldest_ir" | "newest_ir" | "file_bytes" | "numbers" | "nodes" | "name_chars" | "rank" | "content" | "degree" | "axis" | "run_bytes" | "run_multiply_adds", number>>;
+  readonly axes: Readonly<Record<string, number>>;
+  readonly operators: Readonly<Record<string, readonly (Partial<Operator> & { readonly names: string })[]>>;
+};
+const LIMITS = TABLE.limits;
+const [SIZE_LIMIT, FAR] = [2 ** 53, 2 ** 31 - 1];
+/** The cost of moving or adding a number, in multiply-adds of a matrix product. */
+const CHEAP = 8;
 /** The free axes and their largest sizes in what a device runs daily. */
-const AXES_OF_A_RUN: Readonly<Record<string, number>> = { batch: 8, news: 1_000, clicks: CLICKS_LIMIT };
+const AXES_OF_A_RUN: Readonly<Record<string, number>> = { ...TABLE.axes, clicks: CLICKS_LIMIT };
 const REAL = "real";
-const MASKS: readonly unknown[] = ["click_mask", "membership", "word_mask", "abstract_mask"];
 const [FLOAT, INT32, INT64, BOOL, DOUBLE] = [1, 6, 7, 9, 11];
 const WIDTHS_BYTES = new Map([[FLOAT, 4], [INT32, 4], [INT64, 8], [BOOL, 1], [DOUBLE, 8]]);
 
@@ -85,8 +87,8 @@ class WireReader {
     this.at = last;
     if (kind !== "name") return part;
     // names appear in logs and pages
-    if (part.length > NAME_LIMIT || !part.every((byte) => byte >= 0x20 && byte < 0x7f))
-      throw new GraphRefused(`${path} is not a name of at most ${NAME_LIMIT} printable ASCII characters`);
+    if (part.length > LIMITS.name_chars || !part.every((byte) => byte >= 0x20 && byte < 0x7f))
+      throw new GraphRefused(`${path} is not a name of at most ${LIMITS.name_chars} printable ASCII characters`);
     return String.fromCharCode(...part);
   }
 
@@ -98,7 +100,7 @@ class WireReader {
   }
 
   private varint(end: number, path: string): bigint {
-    if (++this.numbers > NUMBERS_LIMIT) throw new GraphRefused(`it has more than ${NUMBERS_LIMIT} numbers`);
+    if (++this.numbers > LIMITS.numbers) throw new GraphRefused(`it has more than ${LIMITS.numbers} numbers`);
     let value = 0n;
     for (let place = 0; place < 10; place++) {
       if (this.at >= end) throw new GraphRefused(`${path} is cut off`);
@@ -131,8 +133,8 @@ const total = (numbers: readonly number[]): number => numbers.reduce((all, each)
 function times(sizes: Shape): Size {
   const number = sizes.reduce((all, size) => all * size[0], 1);
   const axes = sizes.flatMap((size) => size[1]).sort();
-  if (!(number <= SIZE_LIMIT) || axes.length > DEGREE_LIMIT)
-    throw new GraphRefused(`a size is beyond 2^53, or has more than ${DEGREE_LIMIT} factors`);
+  if (!(number <= SIZE_LIMIT) || axes.length > LIMITS.degree)
+    throw new GraphRefused(`a size is beyond 2^53, or has more than ${LIMITS.degree} factors`);
   return [number, axes];
 }
 
@@ -308,12 +310,12 @@ const put = (sizes: Shape, axis: number, size: Size): Shape => sizes.map((each, 
 
 const concat: Rule = (node) => {
   const parts = node.inputs.map((_, place) => node.given(place));
-  const [axis, rank] = [node.axis(RANK_LIMIT), node.given(0).shape.length];
+  const [axis, rank] = [node.axis(LIMITS.rank), node.given(0).shape.length];
   if (parts.some((each) => each.shape.length !== rank)) node.refuse("its inputs are of different ranks");
   const beside = node.joined(...parts.map((each) => put(each.shape, axis, ONE)));
   const all = node.sumOf(parts.map((each) => each.shape[axis] as Size));
   const content = parts.flatMap((each) => each.content ?? []);
-  const known = rank === 1 && parts.every((each) => each.content) && content.length <= CONTENT_LIMIT;
+  const known = rank === 1 && parts.every((each) => each.content) && content.length <= LIMITS.content;
   const some = parts.some((each) => each.some);
   return [{ element: node.given(0).element, shape: put(beside, axis, all), content: known ? content : null, some }];
 };
@@ -453,7 +455,7 @@ const layerNorm: Rule = (node) => {
 const gru: Rule = (node) => {
   const [{ element, shape: sizes }, width] = [node.given(0), node.number("hidden_size", 0)];
   const [steps, batch, features] = sizes;
-  if (!steps || !batch || !features || sizes.length !== 3 || width <= 0 || width > GREATEST_AXIS)
+  if (!steps || !batch || !features || sizes.length !== 3 || width <= 0 || width > LIMITS.axis)
     return node.refuse("it reads something else than steps of rows, or has no width");
   if (!node.given(4).ofMask) node.refuse("how many steps it takes depends on more than the mask of clicks");
   const cells = times([steps, batch, fixed(3 * width)]);
@@ -472,54 +474,18 @@ interface Operator {
   readonly attributes: Readonly<Record<string, number>>;
   readonly cost: number;
 }
-type Form = readonly [names: string, rule: Rule, floats: boolean, attributes?: Readonly<Record<string, number>>, cost?: number];
-/** ONNX's numbers of attribute types. */
-const [NUMBER, INTEGER, TEXT, INTEGERS] = [1, 2, 3, 7];
-const [AXED, KEPT] = [{ axis: INTEGER }, { keepdims: INTEGER }];
-const FORMS: readonly Form[] = [
-  ["Add Sub Mul", elementwise, false],
-  ["Div Max Min", elementwise, true],
-  ["Pow", elementwise, true, {}, DEAR],
-  ["Equal Less LessOrEqual Greater GreaterOrEqual And Or", comparison, false],
-  ["Not", same, false],
-  ["Neg Sqrt Abs Reciprocal Sign Relu", same, true],
-  ["Exp Log Tanh Sigmoid Erf", same, true, {}, DEAR],
-  ["Softmax LogSoftmax", softmax, true, AXED, DEAR],
-  ["ReduceSum ReduceMean ReduceMax ReduceMin ReduceL2", reduce, true, KEPT],
-  ["ArgMax", argmax, true, { ...AXED, ...KEPT }],
-  ["CumSum", cumsum, false],
-  ["Where", where, false],
-  ["Cast", cast, false, { to: INTEGER }],
-  ["Identity", same, false],
-  ["Shape", shape, false, { start: INTEGER, end: INTEGER }, 0],
-  ["Reshape", reshape, false],
-  ["Squeeze", squeeze, false],
-  ["Unsqueeze", unsqueeze, false],
-  ["Transpose", transpose, false, { perm: INTEGERS }],
-  ["Concat", concat, false, AXED],
-  ["Split", split, false, AXED],
-  ["Slice", slice, false],
-  ["Pad", pad, false],
-  ["Expand", expand, false],
-  ["Range", range, false],
-  ["Gather", gather, false, AXED],
-  ["GatherND", gatherNd, false],
-  ["GatherElements", gatherElements, false, AXED],
-  ["ScatterND", same, false, { reduction: TEXT }],
-  ["ScatterElements", same, false, { ...AXED, reduction: TEXT }],
-  ["NonZero", nonzero, false],
-  ["MatMul", matmul, true],
-  ["Gemm", gemm, true, { transA: INTEGER, transB: INTEGER }],
-  ["LayerNormalization", layerNorm, true, { ...AXED, epsilon: NUMBER }],
-  ["GRU", gru, true, { hidden_size: INTEGER, linear_before_reset: INTEGER }, DEAR],
-];
+const RULES: Readonly<Record<string, Rule>> = {
+  ...{ same, elementwise, comparison, where, cast, shape, reshape, squeeze, unsqueeze, transpose, concat, split, slice, pad },
+  ...{ expand, range, gather, gather_nd: gatherNd, gather_elements: gatherElements, nonzero, matmul, gemm, reduce, argmax },
+  ...{ softmax, cumsum, layer_norm: layerNorm, gru },
+};
 const OPERATORS: ReadonlyMap<string, Operator> = new Map(
-  FORMS.flatMap(([names, rule, floats, attributes = {}, cost = CHEAP]) =>
-    names.split(" ").map((name): [string, Operator] => [name, { rule, floats, attributes, cost }]),
+  Object.entries(TABLE.operators).flatMap(([rule, forms]) =>
+    forms.flatMap(({ names, floats = false, attributes = {}, cost = CHEAP }) =>
+      names.split(" ").map((name): [string, Operator] => [name, { rule: RULES[rule] as Rule, floats, attributes, cost }]),
+    ),
   ),
 );
-/** Attributes that must be 0 or 1: for others ONNX Runtime's behaviour is undefined. */
-const FLAGS: readonly string[] = ["keepdims", "transA", "transB", "linear_before_reset"];
 
 /** Sizes, each with its multiplicity. */
 class Weighted {
@@ -561,8 +527,8 @@ export class GraphCosts {
       const size = shapes[name]?.[place] ?? 0;
       const known = sizes.get(axis) ?? size;
       if (known !== size) throw new GraphRefused(`input ${name}: axis ${axis} has size ${size}, elsewhere ${known}`);
-      if (size < 1 || size > GREATEST_AXIS)
-        throw new GraphRefused(`axis ${axis} has size ${size}; must be 1 to ${GREATEST_AXIS}`);
+      if (size < 1 || size > LIMITS.axis)
+        throw new GraphRefused(`axis ${axis} has size ${size}; must be 1 to ${LIMITS.axis}`);
       sizes.set(axis, size);
     }
     this.requireSizes(sizes);
@@ -578,23 +544,23 @@ export class GraphCosts {
     const shown = [...sizes].map(([axis, size]) => `${axis} ${size}`).join(", ") || "no free axes";
     const [memory, work] = this.of(sizes);
     // NaN counts as exceeding the limit
-    if (!(memory <= RUN_LIMIT_BYTES)) throw new GraphRefused(`a run with ${shown} needs more than ${RUN_LIMIT_BYTES} bytes`);
-    if (!(work <= RUN_LIMIT_MULTIPLY_ADDS))
-      throw new GraphRefused(`a run with ${shown} needs more than ${RUN_LIMIT_MULTIPLY_ADDS} multiply-adds`);
+    if (!(memory <= LIMITS.run_bytes)) throw new GraphRefused(`a run with ${shown} needs more than ${LIMITS.run_bytes} bytes`);
+    if (!(work <= LIMITS.run_multiply_adds))
+      throw new GraphRefused(`a run with ${shown} needs more than ${LIMITS.run_multiply_adds} multiply-adds`);
   }
 }
 
 /** Checks a graph and returns the cost of a run. Throws GraphRefused, naming node, operator and limit. */
 export function checkGraph(content: Uint8Array): GraphCosts {
-  if (content.length > FILE_LIMIT_BYTES)
-    throw new GraphRefused(`it has ${content.length} bytes, the limit is ${FILE_LIMIT_BYTES}`);
+  if (content.length > LIMITS.file_bytes)
+    throw new GraphRefused(`it has ${content.length} bytes, the limit is ${LIMITS.file_bytes}`);
   const model = new WireReader(content).message(content.length, MODEL, "model");
   const version = model["ir_version"] ?? 0;
-  if (version < OLDEST_IR || version > NEWEST_IR)
-    throw new GraphRefused(`its ir_version is not one of ${OLDEST_IR} to ${NEWEST_IR}`);
+  if (version < LIMITS.oldest_ir || version > LIMITS.newest_ir)
+    throw new GraphRefused(`its ir_version is not one of ${LIMITS.oldest_ir} to ${LIMITS.newest_ir}`);
   const sets = model["operator_sets"] as Parsed[];
-  if (sets.length !== 1 || (sets[0]?.["domain"] ?? "") !== "" || sets[0]?.["version"] !== OPSET)
-    throw new GraphRefused(`its operator sets must be exactly ONNX's own, version ${OPSET}`);
+  if (sets.length !== 1 || (sets[0]?.["domain"] ?? "") !== "" || sets[0]?.["version"] !== LIMITS.opset)
+    throw new GraphRefused(`its operator sets must be exactly ONNX's own, version ${LIMITS.opset}`);
   if (!model["graph"]) throw new GraphRefused("it has no graph");
   return new Course(model["graph"]).costs();
 }
@@ -610,8 +576,8 @@ class Course {
 
   costs(): GraphCosts {
     const { nodes, inputs, initializers, outputs } = this.graph as Record<string, Parsed[]>;
-    if (!nodes || nodes.length > NODES_LIMIT)
-      throw new GraphRefused(`it has ${nodes?.length} nodes, the limit is ${NODES_LIMIT}`);
+    if (!nodes || nodes.length > LIMITS.nodes)
+      throw new GraphRefused(`it has ${nodes?.length} nodes, the limit is ${LIMITS.nodes}`);
     const free: [string, number, string][] = [];
     for (const each of inputs ?? []) {
       const { name, element, shape: sizes } = declared(each, "input");
@@ -619,7 +585,7 @@ class Course {
       if (axes[0] && name.startsWith("p."))
         throw new GraphRefused(`input ${name} is a parameter but has the free axis ${axes[0][2]}`);
       free.push(...axes);
-      this.define(name, { element, shape: sizes, ofMask: MASKS.includes(name) });
+      this.define(name, { element, shape: sizes, ofMask: TABLE.masks.includes(name) });
     }
     for (const each of initializers ?? []) this.define(each["name"] ?? "", initializer(each));
     for (const [place, each] of nodes.entries()) {
@@ -643,8 +609,8 @@ class Course {
 
   private define(name: string, value: KnownTensor): void {
     if (!name || this.values.has(name)) throw new GraphRefused(`the name '${name}' is empty or already used`);
-    if (value.shape.length > RANK_LIMIT)
-      throw new GraphRefused(`${name} has ${value.shape.length} axes, the limit is ${RANK_LIMIT}`);
+    if (value.shape.length > LIMITS.rank)
+      throw new GraphRefused(`${name} has ${value.shape.length} axes, the limit is ${LIMITS.rank}`);
     this.values.set(name, value);
     this.memory.add(times(value.shape), WIDTHS_BYTES.get(value.element) ?? 0);
   }
@@ -671,7 +637,7 @@ class Course {
 
 function attributesOf(given: readonly Parsed[], operator: Operator): Map<string, unknown> {
   const found = new Map<string, unknown>();
-  const parts: Readonly<Record<number, string>> = { [NUMBER]: "f", [INTEGER]: "i", [TEXT]: "s", [INTEGERS]: "ints" };
+  const parts: Readonly<Record<number, string>> = { 1: "f", 2: "i", 3: "s", 7: "ints" }; // by ONNX's numbers of types
   for (const each of given) {
     const [name, kind] = [(each["name"] ?? "") as string, each["type"] as number];
     const wanted = Object.hasOwn(operator.attributes, name) ? operator.attributes[name] : undefined;
@@ -681,7 +647,7 @@ function attributesOf(given: readonly Parsed[], operator: Operator): Map<string,
     if (others.some((part) => part !== "ints" || each[part].length))
       throw new GraphRefused(`its attribute ${name} has values of other types`);
     found.set(name, each[held] ?? (held === "s" ? "" : 0));
-    if (FLAGS.includes(name) && found.get(name) !== 0 && found.get(name) !== 1)
+    if (TABLE.flags.includes(name) && found.get(name) !== 0 && found.get(name) !== 1)
       throw new GraphRefused(`its attribute ${name} is neither 0 nor 1`);
   }
   return found;
@@ -696,8 +662,8 @@ function declared(given: Parsed, what: string): { name: string; element: number;
       throw new GraphRefused(`${what} ${name}: an axis has neither a size nor a name, or both`);
     if (free !== undefined && !Object.hasOwn(AXES_OF_A_RUN, free))
       throw new GraphRefused(`${what} ${name}: its axis ${free} is not one of ${Object.keys(AXES_OF_A_RUN).join(", ")}`);
-    if (size !== undefined && (size <= 0 || size > GREATEST_AXIS))
-      throw new GraphRefused(`${what} ${name}: an axis is not within 1 to ${GREATEST_AXIS}`);
+    if (size !== undefined && (size <= 0 || size > LIMITS.axis))
+      throw new GraphRefused(`${what} ${name}: an axis is not within 1 to ${LIMITS.axis}`);
     return free === undefined ? fixed(size) : [1, [free]];
   });
   return { name, element: tensor["element"], shape: sizes };
@@ -706,7 +672,7 @@ function declared(given: Parsed, what: string): { name: string; element: number;
 function initializer(given: Parsed): KnownTensor {
   const [element, dims, raw] = [given["element"] as number, given["dims"] as number[], (given["raw"] ?? new Uint8Array()) as Uint8Array];
   const width = WIDTHS_BYTES.get(element);
-  if (!width || dims.length > RANK_LIMIT || dims.some((size) => size < 0))
+  if (!width || dims.length > LIMITS.rank || dims.some((size) => size < 0))
     throw new GraphRefused(`initializer ${given["name"] ?? ""}: an unsupported type or shape`);
   const count = dims.reduce((all, size) => all * size, 1);
   if (count * width !== raw.length)
@@ -715,7 +681,7 @@ function initializer(given: Parsed): KnownTensor {
   const some = element === INT64 && raw.some((byte) => byte !== 0);
   // integers that are sizes; float32 ones start and step a Range
   const ofRange = element === FLOAT && count === 1 && [0, 1].includes(view.getFloat32(0, true)) && raw[3] !== 0x80;
-  const known = dims.length < 2 && count <= CONTENT_LIMIT && (element === INT64 || ofRange);
+  const known = dims.length < 2 && count <= LIMITS.content && (element === INT64 || ofRange);
   const read = (at: number) => (element === INT64 ? Number(view.getBigInt64(8 * at, true)) : view.getFloat32(4 * at, true));
   const content = known ? Array.from({ length: count }, (_, at) => fixed(read(at))) : null;
   return { element, shape: dims.map(fixed), content, ofMask: true, some };

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
@@ -304,13 +304,6 @@ STREAMS_OPEN = 64
 """Open streams of either sign at a time: a server opening a cohort of hundreds has thousands of masks to subtract."""
 
 
-class MaskStream(Protocol):
-    """A mask as a stream of bytes."""
-
-    def fill(self, out: memoryview) -> None:
-        """Write the next bytes of the mask over `out`, at most CHUNK_BYTES."""
-
-
 class ChaChaStream:
     """The ChaCha20 keystream of a seed (RFC 8439), with nonce zero.
 
@@ -336,24 +329,16 @@ class ChaChaStream:
 
 _ZEROS = memoryview(bytes(CHUNK_BYTES))
 
-OpenStream = Callable[[bytes, int], MaskStream]
-"""Opens the mask of a seed, starting at this byte."""
 
-
-def expand(seed: bytes, length: int, bits: int = 32, open_stream: OpenStream = ChaChaStream) -> RingVector:
+def expand(seed: bytes, length: int, bits: int = 32) -> RingVector:
     """Return the mask PRG(seed): `length` elements of Z_{2^bits}."""
     mask = np.zeros(length, dtype=ring_dtype(bits))
-    apply_masks(mask, plus=[seed], open_stream=open_stream)
+    apply_masks(mask, plus=[seed])
     return mask
 
 
 def apply_masks(
-    vector: RingVector,
-    plus: Sequence[bytes] = (),
-    minus: Sequence[bytes] = (),
-    *,
-    threads: int = 1,
-    open_stream: OpenStream = ChaChaStream,
+    vector: RingVector, plus: Sequence[bytes] = (), minus: Sequence[bytes] = (), *, threads: int = 1
 ) -> None:
     """vector += sum of PRG(plus) - sum of PRG(minus), in place and modulo the ring.
 
@@ -371,8 +356,8 @@ def apply_masks(
 
     def work(start: int) -> None:
         for seeds in range(0, max(len(plus), len(minus)), STREAMS_OPEN):
-            adding = [open_stream(seed, start * width) for seed in plus[seeds : seeds + STREAMS_OPEN]]
-            taking = [open_stream(seed, start * width) for seed in minus[seeds : seeds + STREAMS_OPEN]]
+            adding = [ChaChaStream(seed, start * width) for seed in plus[seeds : seeds + STREAMS_OPEN]]
+            taking = [ChaChaStream(seed, start * width) for seed in minus[seeds : seeds + STREAMS_OPEN]]
             _apply(flat[start : start + share], adding, taking)
 
     starts = range(0, flat.size, share)
@@ -395,7 +380,7 @@ def masked_bytes(
     return held.getvalue()
 
 
-def _apply(flat: RingVector, adding: Sequence[MaskStream], taking: Sequence[MaskStream]) -> None:
+def _apply(flat: RingVector, adding: Sequence[ChaChaStream], taking: Sequence[ChaChaStream]) -> None:
     block = CHUNK_BYTES // flat.itemsize
     scratch = np.empty(min(block, flat.size), dtype=flat.dtype)
     for start in range(0, flat.size, block):

@@ -6,7 +6,6 @@ import copy
 import gc
 import tracemalloc
 from collections.abc import Iterable
-from functools import partial
 from types import FunctionType, ModuleType
 from typing import ClassVar
 
@@ -20,7 +19,6 @@ from backend.federation.secagg.messages import InMemoryMessages
 from backend.federation.secagg.secure_sum import SecureSumServer
 from device_app.privacy.secagg import transitions as client_module
 from protocol import ring as masks_module
-from protocol.ring import apply_masks
 from protocol.secagg import Complaints, RevealedShare, RevealedShares
 from tests.doubles.secure_sums import (
     STAGES,
@@ -61,8 +59,7 @@ def worked_masks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (client_module, unmask_module):
         monkeypatch.setattr(module, "pair_seed", pair)
-    for module in (masks_module, server_module):
-        monkeypatch.setattr(module, "apply_masks", partial(apply_masks, open_stream=TableStream))
+    monkeypatch.setattr(masks_module, "ChaChaStream", TableStream)
 
 
 def worked_devices() -> tuple[SecureSumServer, list[SumDevice]]:

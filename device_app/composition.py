@@ -46,7 +46,6 @@ from device_app.sync.pool_codes import PoolSync
 from device_app.sync.release_sync import MaterialSync, ReleaseSync
 from device_app.syncing import Syncing
 from device_app.training.computation import ComputationFactory, Draw, fresh_draw
-from device_app.training.delivery import UploadChannel
 from device_app.training.due_updates import DueUpdates
 from device_app.training.eligibility import ReaderConsent
 from device_app.training.multiview.job import ViewProcesses
@@ -188,7 +187,8 @@ def build_device(
             views=views,
         ),
         updates=updates or DueUpdates(clock, performance.training_send_sec),
-        channel=UploadChannel(stores.database, stores.outbox, stores.participations, uplink),
+        stores=stores,
+        uplink=uplink,
         consent=ReaderConsent(ledger, lambda: policy.own, paused=lambda: bool(stores.preferences.get(TRAINING_PAUSED))),
         trusted_key=lambda: (trusted := stores.releases.trusted_key(pinned_key)) and trusted.public_key,
         noise=noise,

@@ -23,8 +23,8 @@ from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.protections.registry import resolve
 from device_app.privacy.sealed import Sealed
 from device_app.settings import PrivacySettings
-from device_app.store.database import Database
-from device_app.store.participations import Outbox, OutboxItem, Participations, RoundUploads
+from device_app.store.participations import OutboxItem, RoundUploads
+from device_app.stores import DeviceStores
 from device_app.training.participant import WORDS, is_complete, may_pass
 from device_app.uplink.backend_client import Uplink, upload_path
 from protocol.rounds import RoundOffer, UploadReceipt
@@ -42,36 +42,23 @@ class PaidUpdate:
     sealed: Sealed[NoisyUpdate]
 
 
-@dataclass(frozen=True)
-class UploadChannel:
-    """The stores of a round's messages, and the client that sends them.
-
-    Messages are stored until they have arrived. database: for the transaction that ledger, outbox and participations
-    share.
-    """
-
-    database: Database
-    outbox: Outbox
-    participations: Participations
-    uplink: Uplink
-
-
 class Delivery:
     """Stores and sends computed updates, and records their state on the page."""
 
     def __init__(
         self,
-        channel: UploadChannel,
+        stores: DeviceStores,
+        uplink: Uplink,
         *,
         ledger: Ledger,
         privacy: Callable[[], PrivacySettings],
         noise: NoiseSource,
         clock: Callable[[], datetime],
     ) -> None:
-        self._database, self._outbox = channel.database, channel.outbox
-        self._participations, self._uplink = channel.participations, channel.uplink
+        self._database, self._outbox = stores.database, stores.outbox
+        self._participations, self._uplink = stores.participations, uplink
         self._ledger, self._privacy, self._noise, self._clock = ledger, privacy, noise, clock
-        self._uploads = RoundUploads(channel.database)
+        self._uploads = RoundUploads(stores.database)
 
     def keep(self, offer: RoundOffer, update: ComputedUpdate) -> PaidUpdate:
         """Clip an update, add noise, charge for it and store it in one transaction.

@@ -30,9 +30,10 @@ from device_app.privacy.secagg.messages import NO_CONTRIBUTION, Contribution, Re
 from device_app.privacy.secagg.transitions import SumParticipant
 from device_app.settings import PrivacySettings
 from device_app.store.participations import RoundUploads, SumPart, SumParts
-from device_app.training.delivery import UploadChannel
+from device_app.stores import DeviceStores
 from device_app.training.eligibility import MALFORMED
 from device_app.training.participant import AGAIN_SEC, WORDS, Outcome, RoundWork, hindrance_of, left, may_pass
+from device_app.uplink.backend_client import Uplink
 from protocol.rounds import GROUP, RoundManifest, RoundOffer, SignedOffer
 
 GRACE_SEC = 60.0
@@ -47,7 +48,8 @@ class SecAggClient:
 
     def __init__(
         self,
-        channel: UploadChannel,
+        stores: DeviceStores,
+        uplink: Uplink,
         *,
         work: RoundWork,
         ledger: Ledger,
@@ -60,11 +62,11 @@ class SecAggClient:
 
         At each step `work` checks again what the reader may have changed and whether the key is still trusted.
         """
-        self._database, self._participations, self._uplink = channel.database, channel.participations, channel.uplink
+        self._database, self._participations, self._uplink = stores.database, stores.participations, uplink
         self._work, self._ledger, self._noise, self._clock, self._threads = work, ledger, noise, clock, threads
         self._privacy = privacy
-        self.parts = SumParts(channel.database)
-        self._uploads = RoundUploads(channel.database)
+        self.parts = SumParts(stores.database)
+        self._uploads = RoundUploads(stores.database)
 
     def begin(self, offer: RoundOffer, signed: SignedOffer) -> None:
         """Make keys for a round, which are stored before any is sent.

@@ -20,14 +20,16 @@ from device_app.privacy.protections.protection import ComputedUpdate
 from device_app.privacy.requests import seal_check_in
 from device_app.ranking.groups import GroupChoice, OwnGroup
 from device_app.store.participations import Participation
+from device_app.stores import DeviceStores
 from device_app.sync.installed_release import Release
 from device_app.training.computation import Computation, ComputationFactory, trainable
-from device_app.training.delivery import Delivery, UploadChannel
+from device_app.training.delivery import Delivery
 from device_app.training.due_updates import DueUpdate, DueUpdates
 from device_app.training.eligibility import MALFORMED, ReaderConsent, Readiness, Terms, check_offer, check_ready
 from device_app.training.participant import WORDS, Outcome, finish, participate
 from device_app.training.secagg_client import APPLIED_WITHOUT, SecAggClient
 from device_app.training.tasks import TASKS
+from device_app.uplink.backend_client import Uplink
 from protocol.releases import SignatureRefused
 from protocol.rounds import CheckIn, RoundOffer, RoundStatus, SignedOffer, UploadReceipt, verify_offer
 
@@ -65,7 +67,7 @@ class Trainer:
         release: the release in use. Raises NoRelease on a device that was never synced.
         computations: reads the data and computes.
         updates: when updates are due, and how they are computed.
-        channel: stores and sends messages.
+        stores: keep messages until they have arrived.
         consent: what the reader allows.
         trusted_key: the Ed25519 key that must have signed an offer; None while there is none.
         noise: cryptographic on a device.
@@ -77,7 +79,8 @@ class Trainer:
         release: Callable[[], Release],
         computations: ComputationFactory,
         updates: DueUpdates,
-        channel: UploadChannel,
+        stores: DeviceStores,
+        uplink: Uplink,
         consent: ReaderConsent,
         trusted_key: Callable[[], bytes | None],
         noise: NoiseSource,
@@ -86,11 +89,14 @@ class Trainer:
         self._release, self._computations, self._consent = release, computations, consent
         self._updates = updates
         self._ledger, self._privacy, self._clock = consent.ledger, consent.privacy, clock
-        self._reading, self._participations, self._uplink = computations.reading, channel.participations, channel.uplink
+        self._reading, self._participations, self._uplink = computations.reading, stores.participations, uplink
         self._trusted_key = trusted_key
-        self._delivery = Delivery(channel, ledger=consent.ledger, privacy=consent.privacy, noise=noise, clock=clock)
+        self._delivery = Delivery(
+            stores, uplink, ledger=consent.ledger, privacy=consent.privacy, noise=noise, clock=clock
+        )
         self.summing = SecAggClient(
-            channel,
+            stores,
+            uplink,
             work=self,
             ledger=consent.ledger,
             noise=noise,

@@ -37,7 +37,6 @@ from device_app.stores import DeviceStores
 from device_app.sync.installed_release import current_release
 from device_app.sync.release_sync import MaterialSync, ReleaseSync
 from device_app.training.computation import ComputationFactory
-from device_app.training.delivery import UploadChannel
 from device_app.training.due_updates import DueUpdates
 from device_app.training.eligibility import ReaderConsent
 from device_app.training.samples import StoredSamples
@@ -195,9 +194,8 @@ class DeviceRig:
                 draw=lambda _: np.random.default_rng(self.seed),
             ),
             updates=self.updates or DueUpdates(self.clock),
-            channel=UploadChannel(
-                self.stores.database, self.stores.outbox, self.stores.participations, Uplink(self.client)
-            ),
+            stores=self.stores,
+            uplink=Uplink(self.client),
             consent=ReaderConsent(self.ledger, lambda: self.privacy, paused=lambda: self.paused),
             trusted_key=lambda: self.trusted_key or self.stores.releases.pinned_key(),
             noise=SeededNoise(self.seed),

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from backend.db.advisory_lock import advisory_lock
 from backend.db.engine import check_sqlite_file, migrate, open_engine
-from backend.embedding.batch_executor import ExecutorSettings
+from backend.embedding.batch_executor import ExecutorSettings, SeparateProcess
 from backend.embedding.embedder import check_dimensions
 from backend.embedding.weights import check_layers
 from backend.errors import BackendSettingsRefused
@@ -98,6 +98,7 @@ class Services:
     bodies_admission: Admission
     uploads: Uploads
     backfill: Backfill
+    embedding: SeparateProcess
     first_release: FirstRelease | None
     admin_token: str
     metrics_token: str
@@ -114,6 +115,7 @@ class Services:
     def close(self) -> None:
         """Stop the background work, wait for requests in progress, and close the database."""
         self.stop()
+        self.embedding.close()
         self.recall_threads.shutdown()
         self.uploads.close()
         self.engine.dispose()
@@ -170,12 +172,15 @@ def build_services(settings: BackendSettings) -> Services:
 
     gate = ReleaseGate(tolerance=settings.gate_tolerance, confidence=settings.gate_confidence)
 
+    embedding = SeparateProcess(settings.embed_threads)
+
     def open_encoder() -> TitleEmbedder:
-        # imports ONNX Runtime and tokenizers, so only when titles wait
+        # imports tokenizers, so only when titles wait
         from backend.embedding.embedder import load_embedder
 
         releases.encoders.take()
-        return load_embedder(settings, served.current.encoder)
+        apart = embedding if executor.cluster is None else None
+        return load_embedder(settings, served.current.encoder, executor=apart)
 
     coordinator = Coordinator(
         engine,
@@ -266,6 +271,7 @@ def build_services(settings: BackendSettings) -> Services:
             limit_bytes=settings.uploads_limit_bytes,
         ),
         backfill=Backfill(settings),
+        embedding=embedding,
         first_release=None if settings.own_feeds_token_file is None else FirstRelease(settings, engine),
         admin_token=load_or_create_token(settings.admin_token_file),
         metrics_token=load_or_create_token(settings.data_dir / METRICS_TOKEN_FILE),

@@ -1,4 +1,4 @@
-"""Computes batches of titles in this process or on the nodes of a Ray cluster (`ray_executor`).
+"""Computes batches of titles in this process, in one that ends when idle, or on a Ray cluster (`ray_executor`).
 
 Batches are cut before they are computed, each is computed with an explicit number of threads, and results are returned
 in the order of batches. So vectors and sums are bit-identical for any number of nodes.
@@ -7,11 +7,17 @@ in the order of batches. So vectors and sums are bit-identical for any number of
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import cache
 from importlib.util import find_spec
 from itertools import chain
+from multiprocessing import get_context
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
@@ -19,6 +25,7 @@ from numpy.typing import DTypeLike
 from pydantic import BaseModel, ConfigDict
 
 from backend.errors import BackendSettingsRefused, Unavailable
+from backend.server.child_processes import end_with_parent
 from backend.settings import BackendSettings
 
 Batch = TypeVar("Batch")
@@ -127,6 +134,79 @@ def _at_once(run: Callable[[Batch], Result], batches: Iterable[Batch], threads: 
         finally:
             for each in started:
                 each.cancel()
+
+
+IDLE_SEC = 30.0
+"""How long the separate process waits for the next batches: starting it again takes about a second."""
+NICENESS = 10
+"""Requests have priority over it."""
+
+
+class SeparateProcess:
+    """Computes batches in a process that is started for them and ends when none have come for IDLE_SEC.
+
+    A server needs a model for seconds after new titles arrive. What the model takes, 150 MB and two threads' time, is
+    then neither in the server's memory nor in the way of its requests.
+    """
+
+    def __init__(self, threads: int, idle_sec: float = IDLE_SEC) -> None:
+        self._threads, self._idle_sec = threads, idle_sec
+        self._lock = threading.Lock()
+        self._process: ProcessPoolExecutor | None = None
+        self._end: threading.Timer | None = None
+
+    def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
+        """Yield the result of each batch, in order, once all are computed.
+
+        Raises ProcessEnded if the process is killed; the next call starts another.
+        """
+        with self._lock:
+            if self._end is not None:
+                self._end.cancel()
+            if self._process is None:
+                self._process = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
+            try:
+                found: list[Result] = self._process.submit(_compute, self._threads, task, list(batches)).result()
+            except BrokenProcessPool as ended:
+                self._process = None
+                raise ProcessEnded from ended
+            self._end = threading.Timer(self._idle_sec, self.close)
+            self._end.daemon = True
+            self._end.start()
+        return iter(found)
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        with self._lock:
+            if self._end is not None:
+                self._end.cancel()
+            if self._process is not None:
+                self._process.shutdown()
+            self._process = self._end = None
+
+
+class ProcessEnded(Unavailable):
+    """The process that computes batches was killed, for example because memory ran out."""
+
+    code, status, title = "embedding-process-ended", 503, "The process that computes article vectors ended"
+
+    def __init__(self) -> None:
+        super().__init__("The process that computes article vectors was killed; it is started again for the next ones.")
+
+
+def _begin() -> None:
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the server, too, which ends this process
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+
+
+_local = cache(LocalExecutor)
+"""The executor of the separate process, which keeps its task open."""
+
+
+def _compute(threads: int, task: BatchTask[Batch, Result], batches: Sequence[Batch]) -> list[Result]:
+    return list(_local(threads).map(task, batches))
 
 
 class FallbackExecutor:

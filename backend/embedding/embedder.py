@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from backend.embedding.batch_executor import HERE, ExecutorSettings
+from backend.embedding.batch_executor import BatchExecutor, ExecutorSettings, LocalExecutor
 from backend.embedding.encoder_files import GRAPH, TOKENIZER, EncoderDamaged, check_file, read_description
 from backend.embedding.encoder_task import EncoderTask
 from backend.embedding.state_store import DESCRIPTION_FILE, STATES_FOLDER, TRAINED_FOLDER, StateStore
@@ -170,8 +170,12 @@ class EncoderMissing(OwnfeedError):
         super().__init__("There is no news encoder yet; `ownfeed serve` or `ownfeed demo` prepares it from the pool.")
 
 
-def load_embedder(settings: BackendSettings, digest: str | None = None) -> OnnxEmbedder:
+def load_embedder(
+    settings: BackendSettings, digest: str | None = None, executor: BatchExecutor | None = None
+) -> OnnxEmbedder:
     """Load the trained encoder with that digest if there is one, else the first encoder.
+
+    executor: by default this process, or the cluster that the settings name.
 
     Raises EncoderMissing before `make_initial_encoder` has run.
     """
@@ -182,8 +186,9 @@ def load_embedder(settings: BackendSettings, digest: str | None = None) -> OnnxE
     return OnnxEmbedder(
         folder,
         threads=settings.embed_threads,
-        store=state_store(settings.encoder_dir),
-        executor=ExecutorSettings.of(settings),
+        # A server of one reader's own feeds has no rounds that would need the states again.
+        store=None if settings.own_feeds_token_file else state_store(settings.encoder_dir),
+        executor=executor or ExecutorSettings.of(settings).open(settings.embed_threads),
     )
 
 
@@ -267,7 +272,7 @@ class OnnxEmbedder:
     """
 
     def __init__(
-        self, folder: Path, *, threads: int, store: StateStore | None = None, executor: ExecutorSettings = HERE
+        self, folder: Path, *, threads: int, store: StateStore | None = None, executor: BatchExecutor | None = None
     ) -> None:
         about = read_description(folder)
         self.digest: str = about["digest"]
@@ -292,7 +297,7 @@ class OnnxEmbedder:
         graph = folder / about.get("graph", GRAPH_FILE)
         sha256 = check_file(graph, about, GRAPH)
         self._task = EncoderTask(graph, sha256, head, self.dimensions, states=self._store is not None)
-        self._executor = executor.open(threads)
+        self._executor = executor or LocalExecutor(threads)
         self._besides = ArticleInputs(
             folder / about["tokenizer"] if about.get("abstracts") else None, categories_of(folder, about)
         )

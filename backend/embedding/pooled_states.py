@@ -75,7 +75,9 @@ class PooledStates:
         if not missing:
             return
         if unread := self._tokens.missing(missing):
-            embedder = OnnxEmbedder(self._folder, threads=self._threads, store=self._tokens, executor=self._executor)
+            embedder = OnnxEmbedder(
+                self._folder, threads=self._threads, store=self._tokens, executor=self._executor.open(self._threads)
+            )
             embedder.encode(unread)
         made = np.zeros((len(missing), self.width), dtype=np.float16)
         for batch in self._tokens.batches(missing, BATCH):

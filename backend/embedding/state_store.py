@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ class StateStore:
             mask = (np.arange(longest) < lengths[rows, None]).astype(np.float32)
             yield StateBatch(rows, states, mask)
 
-    def prune(self, titles: Sequence[str], *, older_than_sec: float = 0.0) -> int:
+    def prune(self, titles: Iterable[str], *, older_than_sec: float = 0.0) -> int:
         """Remove pieces less than half of which is still wanted, and files of killed writers.
 
         Return how many.

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from itertools import chain, starmap
+from itertools import chain, islice, starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from backend.news.duplicates import Text, link, unlink
 from backend.news.errors import UnknownNews
 from backend.news.ingest_runs import IngestSummary, last_runs, note_answer, note_run
 from backend.news.item import IngestReport, NewsItem
-from backend.news.newest import among_newest, has_expired
+from backend.news.newest import among_newest, has_expired, is_live
 from backend.news.plain_text import longest_whole
 from backend.news.pool_reading import (
     COLUMNS,
@@ -125,6 +125,11 @@ class NewsPool:
         with self.reading("", now) as reading:
             return [row for block in reading.blocks for row in block.rows]
 
+    def live_titles(self, now: datetime) -> set[str]:
+        """The titles of `live`."""
+        with reading(self._engine) as connection:
+            return set(connection.scalars(select(NewsRow.title).where(is_live(self.horizon(now)))))
+
     def newest(self, now: datetime, limit: int) -> list[PoolRow]:
         """The last published of `live`, newest first."""
         with reading(self._engine) as connection:
@@ -168,16 +173,17 @@ class NewsPool:
                     named.setdefault(news_id, []).append(url)
         return {news_id: FullText(body, tuple(named.get(news_id, ()))) for news_id, body in bodies.items()}
 
-    def missing_vectors(self, encoder: str, since: int | None = None) -> list[PoolRow]:
-        """All articles without a vector by this encoder, in order of arrival, without `duplicate_of`.
+    def missing_vectors(self, encoder: str, since: int | None = None, limit: int | None = None) -> list[PoolRow]:
+        """Articles without a vector by this encoder, in order of arrival, without `duplicate_of`.
 
-        since: a version at which all had one, so that only later changes are read.
+        since: a version at which all had one, so that only later changes are read. limit: how many; None for all.
         """
         query = (
             select(*COLUMNS, null())
             .outerjoin(VectorRow, (VectorRow.news == NewsRow.number) & (VectorRow.encoder == encoder))
             .where(VectorRow.news.is_(None), NewsRow.taken_down_at.is_(None))
             .order_by(NewsRow.number)
+            .limit(limit)
         )
         with reading(self._engine) as connection:
             changed = None if since is None else changed_since(connection, since)
@@ -186,7 +192,7 @@ class NewsPool:
                 parts = chunks(changed.tolist(), ROWS_PER_FETCH)
                 queries = [query.where(among(connection, NewsRow.number, some)) for some in parts]
             rows = chain.from_iterable(map(connection.execute, queries))
-            return list(starmap(PoolRow, rows))
+            return list(starmap(PoolRow, islice(rows, limit)))
 
     def store_vectors(
         self,

@@ -91,7 +91,8 @@ class PoolEmbedding:
 
     def _missing(self, digest: str) -> list[PoolRow]:
         is_known = self._complete is not None and self._complete[0] == digest
-        return self._pool.missing_vectors(digest, self._complete[1] if is_known and self._complete else None)
+        since = self._complete[1] if is_known and self._complete else None
+        return self._pool.missing_vectors(digest, since, TITLES_AT_ONCE + 1)  # one more tells whether more wait
 
     def encoder(self, digest: str) -> TitleEmbedder | None:
         """The encoder of this digest, or None with one log line; new articles then stay hidden."""

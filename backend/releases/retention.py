@@ -95,7 +95,7 @@ class Retention:
         folders = [folder for folder in (self._encoder_dir / STATES_FOLDER).glob("*") if folder.is_dir()]
         if not folders:
             return 0
-        titles = [row.title for row in self._pool.live(self._clock())]
+        titles = self._pool.live_titles(self._clock())
         return sum(StateStore(folder).prune(titles, older_than_sec=self._older_than_sec) for folder in folders)
 
     def _sweep_memories(self) -> int:

@@ -213,7 +213,7 @@ def missing_parts(settings: BackendSettings, releases: ReleaseStore, pool: NewsP
         return []
     found = []
     is_ours = (settings.encoder_dir / DESCRIPTION_FILE).is_file()
-    if is_ours and len(pool.missing_vectors(manifest.encoder)) > TITLES_AT_ONCE:
+    if is_ours and len(pool.missing_vectors(manifest.encoder, limit=TITLES_AT_ONCE + 1)) > TITLES_AT_ONCE:
         found.append(VECTORS)
     if is_ours and not manifest.recall.codebooks:
         found.append(CODEBOOKS)

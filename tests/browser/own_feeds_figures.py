@@ -36,7 +36,7 @@ from tests.doubles.small_world import free_port
 
 START_SEC, OFFER_SEC, ALL_SEC, LOOK_SEC = 300.0, 600.0, 1800.0, 0.25
 DEAD = "/feed/dead.xml"
-HEADLINES = 12_000
+HEADLINES = 60_000
 CARD, UNRANKED = " data-story", " data-prepared="
 Found = TypeVar("Found")
 NEW_TITLE = "Harbour bridge reopens to cyclists after a winter of repairs"

@@ -163,7 +163,9 @@ class NewsWords:
         after, memory = system.optimizer.advance(before, gradient, memory)
         folder = WordModel(context.data_dir / "encoder", self.architecture).keep(after)
         stepped = time.perf_counter()
-        vectors = OnnxEmbedder(folder, threads=self.threads, executor=context.executor).encode_news(rows)
+        vectors = OnnxEmbedder(folder, threads=self.threads, executor=context.executor.open(self.threads)).encode_news(
+            rows
+        )
         seconds = {"step": round(stepped - started, 3), "encode": round(time.perf_counter() - stepped, 3)}
         change = {name: after[name].astype(np.float64) - before[name] for name in after}
         done = StepResult(

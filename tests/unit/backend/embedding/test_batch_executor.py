@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
@@ -9,6 +12,7 @@ from threading import Barrier
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -18,6 +22,8 @@ from backend.embedding.batch_executor import (
     ExecutorSettings,
     FallbackExecutor,
     LocalExecutor,
+    ProcessEnded,
+    SeparateProcess,
 )
 from backend.embedding.ray_executor import receive, send
 from backend.errors import BackendSettingsRefused
@@ -60,6 +66,44 @@ def test_local_executor_opens_a_task_once_with_its_number_of_threads() -> None:
     task, executor = DoublingTask(), LocalExecutor(3)
     assert [list(executor.map(task, batches)) for batches in ([1, 2], [3])] == [[2, 4], [6]]
     assert task.opened == [3]
+
+
+class ProcessIdTask(DoublingTask):
+    """Each result is the id of the process that computed it; the batch 9 kills that process."""
+
+    def open(self, threads: int) -> Callable[[int], int]:
+        def run(batch: int) -> int:
+            if batch == 9:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return os.getpid()
+
+        return run
+
+
+def test_separate_process_serves_all_calls_until_it_is_idle_and_another_replaces_it() -> None:
+    executor = SeparateProcess(2, idle_sec=1.5)
+    try:
+        first = [*executor.map(ProcessIdTask(), [1, 2]), *executor.map(ProcessIdTask(), [3])]
+        assert len(set(first)) == 1
+        assert first[0] != os.getpid()
+        this = psutil.Process()
+        until = time.monotonic() + 60
+        while any(child.pid == first[0] for child in this.children()):
+            assert time.monotonic() < until, "it still runs though it has had no batches"
+            time.sleep(0.05)
+        assert [*executor.map(ProcessIdTask(), [4])] != [first[0]]
+    finally:
+        executor.close()
+
+
+def test_killed_separate_process_is_reported_and_another_serves_the_next_call() -> None:
+    executor = SeparateProcess(1)
+    try:
+        with pytest.raises(ProcessEnded, match="was killed"):
+            list(executor.map(ProcessIdTask(), [1, 9]))
+        assert list(executor.map(DoublingTask(), [2, 3])) == [4, 6]
+    finally:
+        executor.close()
 
 
 class MeetingTask(DoublingTask):

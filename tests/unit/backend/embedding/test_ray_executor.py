@@ -66,7 +66,7 @@ def test_two_nodes_give_the_vectors_of_one_process(settings: BackendSettings, cl
     made = {}
     for name, executor in (("here", ExecutorSettings()), ("ray", ExecutorSettings(cluster=cluster))):
         store = state_store(settings.encoder_dir / name)
-        vectors = OnnxEmbedder(settings.encoder_dir, threads=1, store=store, executor=executor).encode(TITLES)
+        vectors = OnnxEmbedder(settings.encoder_dir, threads=1, store=store, executor=executor.open(1)).encode(TITLES)
         states = [(batch.rows.tobytes(), batch.states.tobytes()) for batch in store.batches(TITLES, 64)]
         made[name] = vectors.tobytes(), states
     assert made["ray"] == made["here"]
@@ -107,7 +107,7 @@ def test_missing_cluster_is_reported_by_its_setting_without_a_fallback(
 ) -> None:
     nobody = ExecutorSettings(cluster=f"127.0.0.1:{free_port()}")
     with pytest.raises(ClusterUnavailable, match=r"Setting embed_cluster: the Ray cluster at 127\.0\.0\.1:.*refused"):
-        OnnxEmbedder(settings.encoder_dir, threads=1, executor=nobody).encode(TITLES[:3])
+        OnnxEmbedder(settings.encoder_dir, threads=1, executor=nobody.open(1)).encode(TITLES[:3])
     with pytest.raises(StepDelayed, match="Setting embed_cluster"):
         stepped(settings, tmp_path, nobody)
 
@@ -117,7 +117,9 @@ def test_cluster_without_cpus_is_refused(settings: BackendSettings) -> None:
         ray_nodes(1, cpus=0) as address,
         pytest.raises(ClusterUnavailable, match="no CPU"),
     ):
-        OnnxEmbedder(settings.encoder_dir, threads=1, executor=ExecutorSettings(cluster=address)).encode(TITLES[:3])
+        OnnxEmbedder(settings.encoder_dir, threads=1, executor=ExecutorSettings(cluster=address).open(1)).encode(
+            TITLES[:3]
+        )
 
 
 def test_local_fallback_continues_at_the_batch_where_the_cluster_failed(

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from backend.errors import (
+    CatalogueBehind,
     DiskFull,
     InvalidRequest,
     MalformedJson,
@@ -100,7 +101,7 @@ def install_problems(app: FastAPI) -> None:
 
     async def ours(_: Request, error: Exception) -> Response:
         assert isinstance(error, OwnfeedError)
-        if error.status >= 500 and not isinstance(error, OverCapacity):
+        if error.status >= 500 and not isinstance(error, OverCapacity | CatalogueBehind):
             _log.error("%s: %s", error.code, error.detail)
         return problem_response(error)
 

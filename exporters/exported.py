@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from protocol.releases import ModelRole
 
-Kind = Literal["ranker", "recall", "news", "end to end", "towers"]
+Kind = Literal["ranker", "recall", "news"]
 
 
 @dataclass(frozen=True)

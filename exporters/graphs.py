@@ -12,14 +12,13 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from exporters.signature import GraphInput, GraphSpec, MethodOrName, call
-from models.dssm import Dssm, MultiViewDssm, Tower, ViewRanker
+from models.dssm import ViewRanker
 from models.layers.words import TextCnn, WordEmbedding
-from models.news.plm import PlmNewsEncoder, PooledHead
-from models.news.words import NamlNews, TitleEncoder, TopicNews, WordVectorLstur, WordVectorNaml, WordVectorNews
+from models.news.plm import PooledHead
+from models.news.words import WordVectorLstur, WordVectorNaml, WordVectorNews
 from models.one_vector import CosineResidual, OneVectorModel, UserModel
 from models.recall.baselines import Ebnr, Octopus
 from models.recall.basis import BasisRecall, ReportedBasis
-from models.scoring import EndToEnd
 from models.shapes import ABSTRACT_WORDS, CHANNELS_LIMIT, CLICKS, NEGATIVES, TITLE_WORDS
 from models.user.candidate_attention import CandidateAttention, CosineRanker, FeatureRanker
 from models.user.papers import LsturUser
@@ -125,19 +124,6 @@ def octopus_graphs(model: nn.Module) -> list[GraphSpec]:
     ]
 
 
-def news_graphs(model: nn.Module) -> list[GraphSpec]:
-    """News vectors from word and category ids."""
-    return [GraphSpec("news", "forward", _news_inputs(model), "vectors")]
-
-
-def plm_head_graphs(model: nn.Module) -> list[GraphSpec]:
-    """News vectors from a language model's token states: the trained part of a PLM encoder."""
-    width = cast(PlmNewsEncoder, model).head.in_features
-    states = GraphInput("states", ("news", TITLE_WORDS, width))
-    mask = GraphInput("piece_mask", ("news", TITLE_WORDS))
-    return [GraphSpec("news", _from_states, (states, mask), "vectors")]
-
-
 def pooled_head_graphs(model: nn.Module) -> list[GraphSpec]:
     """The head's gradient from those of its news vectors.
 
@@ -184,48 +170,6 @@ def _size(model: nn.Module) -> int:
     if isinstance(model, WordVectorNaml | WordVectorLstur):
         return model.joined.out_features
     return cast(WordVectorNews, model).title.pooling.hidden.in_features
-
-
-def end_to_end_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Training of news encoder and user model together, on distinct articles."""
-    whole = cast(EndToEnd, model)
-    inputs = (*_news_inputs(whole.news), *_click_rows(_trained_history(whole.user)), CANDIDATE_ROWS)
-    return [GraphSpec("gradient", "loss", inputs, "loss", with_gradients=True)]
-
-
-def tower_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Vectors of items from their features."""
-    features = GraphInput("items", ("news", cast(Tower, model).feature_count))
-    return [GraphSpec("vector", "forward", (features,), "vectors")]
-
-
-def user_tower_graphs(model: nn.Module) -> list[GraphSpec]:
-    """Vectors of users from their features: a SEMI device keeps this tower private."""
-    features = GraphInput("users", ("batch", cast(Tower, model).feature_count))
-    return [GraphSpec("vector", "forward", (features,), "vectors")]
-
-
-def view_graphs(model: nn.Module) -> list[GraphSpec]:
-    """One view of FL-MV-DSSM: cosines, and training on one clicked item and K others."""
-    view = cast(Dssm, model)
-    users = GraphInput("users", ("batch", view.user_tower.feature_count))
-    items = view.item_tower.feature_count
-    sample = (users, GraphInput("items", ("batch", 1 + NEGATIVES, items)))
-    return [
-        GraphSpec("score", "forward", (users, GraphInput("items", ("batch", "news", items))), "scores"),
-        GraphSpec("gradient", in_float64("loss"), sample, "loss", with_gradients=True),
-    ]
-
-
-def multi_view_graphs(model: nn.Module) -> list[GraphSpec]:
-    """All views together; each trains alone (view_graphs)."""
-    whole = cast(MultiViewDssm, model)
-    users = [
-        GraphInput(f"users.{name}", ("batch", cast(Tower, tower).feature_count))
-        for name, tower in whole.user_towers.items()
-    ]
-    items = GraphInput("items", ("batch", "news", whole.item_tower.feature_count))
-    return [GraphSpec("score", "forward", (*users, items), "scores")]
 
 
 def _trained(
@@ -280,27 +224,6 @@ def _click_mask(history: int | str) -> GraphInput:
 
 def _sample(dim: int) -> GraphInput:
     return GraphInput("candidates", ("batch", 1 + NEGATIVES, dim))
-
-
-def _news_inputs(news: nn.Module) -> tuple[GraphInput, ...]:
-    def ids(name: str, table: WordEmbedding, length: int = 0) -> GraphInput:
-        return GraphInput(name, ("news", length) if length else ("news",), indexes=len(table.weight))
-
-    if isinstance(news, TitleEncoder):
-        return (ids("words", news.words, TITLE_WORDS),)
-    if isinstance(news, TopicNews):
-        topics = (ids("category", news.category), ids("subcategory", news.subcategory))
-        return (ids("title", news.title.words, TITLE_WORDS), *topics)
-    if isinstance(news, NamlNews):
-        texts = (ids("title", news.words, TITLE_WORDS), ids("abstract", news.words, ABSTRACT_WORDS))
-        elements = (ids("category", news.category.elements), ids("subcategory", news.subcategory.elements))
-        return (*texts, *elements)
-    raise TypeError(f"the inputs are unknown of a news encoder {type(news).__name__}")
-
-
-def _from_states(model: nn.Module, states: Tensor, piece_mask: Tensor) -> Tensor:
-    encoder = cast(PlmNewsEncoder, model)
-    return encoder.project(encoder.pool(states, piece_mask))
 
 
 def in_float64(method: MethodOrName) -> MethodOrName:

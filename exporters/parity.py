@@ -82,25 +82,11 @@ class _Draw:
     def rows(self, given: GraphInput) -> Tensor:
         return torch.randint(given.rows(self.sizes) - UNNAMED, self.shape(given), generator=self.draw)
 
-    def words(self, given: GraphInput) -> Tensor:
-        """Texts of random lengths: the first is empty, the second is full."""
-        news, length = self.shape(given)
-        ids = torch.randint(1, given.rows(self.sizes), (news, length), generator=self.draw)
-        lengths = torch.randint(1, length, (news,), generator=self.draw)
-        lengths[0], lengths[1] = 0, length
-        return ids * (torch.arange(length) < lengths[:, None])
-
     def topics(self, given: GraphInput) -> Tensor:
         """A topic's row number for each article; the first article has the unknown topic, 0."""
         ids = torch.randint(given.rows(self.sizes), self.shape(given), generator=self.draw)
         ids[0] = 0
         return ids
-
-    def piece_mask(self, given: GraphInput) -> Tensor:
-        news, length = self.shape(given)
-        lengths = torch.randint(1, length, (news,), generator=self.draw)
-        lengths[0], lengths[1] = 0, length
-        return (torch.arange(length) < lengths[:, None]).float()
 
     def word_mask(self, given: GraphInput) -> Tensor:
         """Titles of random lengths, with an empty one, one of one word, and a full one, as for readers."""
@@ -113,13 +99,6 @@ class _Draw:
 
     def shares(self, given: GraphInput) -> Tensor:
         return torch.rand(self.shape(given), generator=self.draw)
-
-    def sparse(self, given: GraphInput) -> Tensor:
-        """A few features out of many; the first user or item has none."""
-        shape = self.shape(given)
-        drawn = (torch.rand(shape, generator=self.draw) < min(0.3, 20 / shape[-1])).float()
-        drawn.view(-1, shape[-1])[0] = 0
-        return drawn
 
 
 CLICK_INPUTS = ("clicks", "contexts", "click_mask", "click_rows")
@@ -140,21 +119,14 @@ DRAWN: dict[str, Callable[[_Draw, GraphInput], Tensor]] = {
     "click_rows": _Draw.click_rows,
     "candidate_rows": _Draw.rows,
     "features": _Draw.shares,
-    "words": _Draw.words,
     "word_vectors": _Draw.vectors,
     "word_mask": _Draw.word_mask,
     "abstract_vectors": _Draw.vectors,
     "abstract_mask": _Draw.word_mask,
-    "title": _Draw.words,
-    "abstract": _Draw.words,
     "category": _Draw.topics,
     "subcategory": _Draw.topics,
-    "states": _Draw.vectors,
     "pooled": _Draw.vectors,
     "slopes": _Draw.vectors,
-    "piece_mask": _Draw.piece_mask,
-    "users": _Draw.sparse,
-    "items": _Draw.sparse,
 }
 
 

@@ -1,15 +1,5 @@
-"""`ownfeed bench feed`: measures what a feed promises its reader (decision 043).
+"""`ownfeed bench feed`: measures what a feed promises its reader (decision 043)."""
 
-The module also has a reader for other benches: a browser without scripts in its own process, `python -m
-experiments.bench.feed LINK FILE`, which clicks and requests a new page. Every line of FILE holds a time (time.time())
-and the milliseconds of a new page after a click. It runs until it is killed.
-"""
-
-import random
-import re
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,77 +7,8 @@ from typing import Any
 import numpy as np
 
 from experiments.bench.feed_laws import Newspaper, measured
-from experiments.bench.newspaper import reader_browser
 from experiments.bench.newspaper_pages import default_ranker, newspaper_pool
 from experiments.records import Table
-
-PAUSE_SEC = 0.4
-"""Pause between clicks. A device has about 1,000 stories for its pages, so a reader who opens ten a second would have
-opened all of them within two minutes.
-"""
-STORY = re.compile(r'href="(/story/[^"]+)"')
-TOLD_CHARS = 2_000
-
-
-def read(link: str, path: Path) -> None:
-    """Click and request pages until killed.
-
-    A page without stories to open is not timed; the reader then continues under Explore.
-    """
-    dice = random.Random(7)
-    with reader_browser(link) as browser, path.open("w") as file:
-        browser.post("/welcome")
-        page = browser.get("/").raise_for_status().text
-        while True:
-            stories = stories_of(page) or stories_of(browser.get("/explore").raise_for_status().text)
-            if not stories:
-                raise RuntimeError("neither the feed nor Explore shows a story")
-            browser.get(dice.choice(stories)).raise_for_status()
-            time.sleep(PAUSE_SEC)
-            started = time.perf_counter()
-            page = browser.post("/feed/refresh").raise_for_status().text
-            if stories_of(page):
-                file.write(f"{time.time():.3f} {(time.perf_counter() - started) * 1_000:.2f}\n")
-                file.flush()
-
-
-def stories_of(page: str) -> list[str]:
-    """Return the addresses of the stories that a page links to, each once."""
-    return sorted({address.replace("&amp;", "&") for address in STORY.findall(page)})
-
-
-class PacedReader:
-    """A process that reads a device's pages; `require_alive` detects its death.
-
-    Args:
-        link: opens the device's pages.
-        path: the file it writes.
-        log: the device's log, which explains why a page failed.
-    """
-
-    def __init__(self, link: str, path: Path, log: Path) -> None:
-        self._log = log
-        self._errors = path.with_suffix(".errors")
-        with self._errors.open("wb") as errors:
-            command = [sys.executable, "-m", "experiments.bench.feed", link, str(path)]
-            self._process = subprocess.Popen(command, stderr=errors)
-
-    def require_alive(self) -> None:
-        """Raise RuntimeError with the end of the reader's log if it has died."""
-        if self._process.poll() is not None:
-            said = [path.read_text(errors="replace")[-TOLD_CHARS:] for path in (self._errors, self._log)]
-            raise RuntimeError(
-                f"the reader ended with {self._process.returncode} while rounds ran: {said[0]}\nits device: {said[1]}"
-            )
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
-if __name__ == "__main__":
-    read(sys.argv[1], Path(sys.argv[2]))
-
 
 SECTIONS = ("football", "science", "technology", "business", "world", "markets", "crime")
 """Sections with 300 stories or more in an edition of 6,000."""

@@ -1,7 +1,4 @@
-"""Builders of recall models.
-
-PinnerSage has no parameters: see `models.recall.baselines.medoids`.
-"""
+"""Builders of recall models."""
 
 from torch import nn
 

@@ -24,14 +24,13 @@ class WordEmbedding(nn.Module):
     Args:
         vocabulary: V, including padding and the unknown word.
         dim: E.
-        trainable: FedNewsRec freezes its table; it remains a parameter, so that releases carry it.
     """
 
-    def __init__(self, vocabulary: int, dim: int, *, trainable: bool = True) -> None:
+    def __init__(self, vocabulary: int, dim: int) -> None:
         super().__init__()
         if vocabulary < 2 or dim < 1:
             raise ValueError(f"vocabulary must be at least 2 and dim at least 1, got {vocabulary} and {dim}")
-        self.weight = nn.Parameter(torch.randn(vocabulary, dim), requires_grad=trainable)
+        self.weight = nn.Parameter(torch.randn(vocabulary, dim))
         with torch.no_grad():
             self.weight[PADDING] = 0
 

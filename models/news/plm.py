@@ -45,24 +45,6 @@ class PlmNewsEncoder(nn.Module):
         nn.init.zeros_(self.head.bias)
         self.unit_length = unit_length
 
-    def train_top(self, layers: int) -> None:
-        """Let the last `layers` layers of the language model train, with pooling and head.
-
-        Freeze everything below. Their dropouts are set to 0 (as in Efficient-FedRec's code), so that an encoder
-        computes a deterministic function. The layers are taken from `bert.encoder.layer`.
-        """
-        stack = getattr(getattr(self.bert, "encoder", None), "layer", None)
-        if not isinstance(stack, nn.ModuleList):
-            raise ValueError(f"bert must have its layers in encoder.layer, got {type(self.bert).__name__}")
-        if not 0 <= layers <= len(stack):
-            raise ValueError(f"layers must be between 0 and {len(stack)}, got {layers}")
-        self.bert.requires_grad_(False)
-        for layer in stack[len(stack) - layers :]:
-            layer.requires_grad_(True)
-        for module in self.bert.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = 0.0
-
     @torch.no_grad()
     def fit_head(self, pooled: Tensor) -> float:
         """Set the head to the main directions of pooled states [n, S], as `models.starts.fitted_head` says.

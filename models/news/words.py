@@ -3,10 +3,10 @@
 FedNewsRec (section 3.1), NRMS, LSTUR's title encoder and NAML's text views differ only in their layers: a text CNN,
 self-attention, or both. The builders choose them.
 
-NAML (four views of an article) and LSTUR with topics come in two forms: with its own table of words, and on given,
-frozen word vectors, for training on devices. The second form ends in a linear map W to a unit vector of D numbers,
-which the papers don't have. Without it, vectors would be nonnegative (the views end in a ReLU) and so could not match
-the vectors that the server publishes now, and recall needs unit vectors.
+All read given, frozen word vectors, for training on devices. NAML (four views of an article) and LSTUR with topics end
+in a linear map W to a unit vector of D numbers, which the papers don't have. Without it, vectors would be nonnegative
+(the views end in a ReLU) and so could not match the vectors that the server publishes now, and recall needs unit
+vectors.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from models.layers.attention import AdditiveAttention
 from models.layers.words import WordEmbedding
 from models.scoring import unit
-from models.shapes import expect_shape
 
 
 class TextView(nn.Module):
@@ -39,33 +38,6 @@ class TextView(nn.Module):
             x = layer(x, mask)
         pooled: Tensor = self.pooling(x, mask)
         return pooled  # [n, D]
-
-
-class Rectified(nn.Module):
-    """relu(layer(x, mask)): FedNewsRec's code has this after self-attention, its paper does not."""
-
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Same shapes as `layer`."""
-        return torch.relu(self.layer(x, mask))
-
-
-class TitleEncoder(nn.Module):
-    """A news vector from the title alone."""
-
-    def __init__(self, words: WordEmbedding, title: TextView) -> None:
-        super().__init__()
-        self.words = words
-        self.title = title
-
-    def forward(self, words: Tensor) -> Tensor:
-        """Word ids int64 [n, L], 0 is padding -> news vectors [n, D]; no word -> zeros."""
-        expect_shape("words", words, "n", "L")
-        vectors: Tensor = self.title(*self.words(words))
-        return vectors
 
 
 class WordVectorNews(nn.Module):
@@ -99,45 +71,6 @@ class ElementView(nn.Module):
         return torch.relu(self.dense(vectors)), mask
 
 
-class NamlNews(nn.Module):
-    """The views of an article, pooled by additive attention. Title and abstract share word vectors.
-
-    A missing view (no abstract, as in Adressa; unknown category) is masked, and the others share its weight.
-    """
-
-    def __init__(
-        self,
-        words: WordEmbedding,
-        title: TextView,
-        abstract: TextView,
-        category: ElementView,
-        subcategory: ElementView,
-        pooling: AdditiveAttention,
-    ) -> None:
-        super().__init__()
-        self.words = words
-        self.title = title
-        self.abstract = abstract
-        self.category = category
-        self.subcategory = subcategory
-        self.pooling = pooling
-
-    def views(self, title: Tensor, abstract: Tensor, category: Tensor, subcategory: Tensor) -> tuple[Tensor, Tensor]:
-        """The arguments of `forward` -> four views [n, 4, D] and a mask of those that exist [n, 4]."""
-        expect_shape("title", title, "n", "L")
-        n = title.shape[0]
-        expect_shape("abstract", abstract, n, "L")
-        expect_shape("category", category, n)
-        expect_shape("subcategory", subcategory, n)
-        texts = ((self.title, *self.words(title)), (self.abstract, *self.words(abstract)))
-        return _views(texts, ((self.category, category), (self.subcategory, subcategory)))
-
-    def forward(self, title: Tensor, abstract: Tensor, category: Tensor, subcategory: Tensor) -> Tensor:
-        """Word ids int64 [n, L] and [n, L2], ids int64 [n] and [n] -> [n, D]; 0 is padding or unknown everywhere."""
-        pooled: Tensor = self.pooling(*self.views(title, abstract, category, subcategory))
-        return pooled  # [n, D]
-
-
 def _views(
     texts: Sequence[tuple[TextView, Tensor, Tensor]], elements: Sequence[tuple[ElementView, Tensor]]
 ) -> tuple[Tensor, Tensor]:
@@ -154,35 +87,15 @@ def _views(
     return torch.stack(vectors, dim=1), torch.stack(present, dim=1)
 
 
-class TopicNews(nn.Module):
-    """[title; category; subcategory]; the title encoder without topics is `TitleEncoder` itself.
-
-    An unknown topic, id 0, gives a zero vector.
-    """
-
-    def __init__(self, title: TitleEncoder, category: WordEmbedding, subcategory: WordEmbedding) -> None:
-        super().__init__()
-        self.title = title
-        self.category = category
-        self.subcategory = subcategory
-
-    def forward(self, title: Tensor, category: Tensor, subcategory: Tensor) -> Tensor:
-        """Word ids int64 [n, L], ids int64 [n] and [n] -> [n, F + 2 E_topic]."""
-        expect_shape("title", title, "n", "L")
-        expect_shape("category", category, title.shape[0])
-        expect_shape("subcategory", subcategory, title.shape[0])
-        parts = [self.title(title), self.category(category)[0], self.subcategory(subcategory)[0]]
-        return torch.cat(parts, dim=-1)
-
-
 class WordVectorNaml(nn.Module):
     """NAML on given word vectors: e = W (attention over title, abstract, category and subcategory), of length 1.
 
     The word table is not part of the model, so its graphs fit every vocabulary.
 
     Args:
+        title: view of the title; `abstract`, `category` and `subcategory` likewise.
+        pooling: weighs the views; a missing one is masked, and the others share its weight.
         joined: W, without bias.
-        others: see NamlNews.
     """
 
     def __init__(
@@ -226,8 +139,9 @@ class WordVectorLstur(nn.Module):
     An unknown topic gives a zero vector.
 
     Args:
+        title: the title encoder.
+        category: vectors of categories; `subcategory` likewise.
         joined: W, without bias.
-        others: see TopicNews.
     """
 
     def __init__(self, title: TextView, category: WordEmbedding, subcategory: WordEmbedding, joined: nn.Linear) -> None:

@@ -15,16 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("backend", "device_app", "models", "exporters", "experiments", "newsroom")
 KEPT = {
-    "plm_nr": "the news encoder of the two presets below",
-    "plm_nr_400": "Efficient-FedRec's news encoder at the published size, whose parameters a test counts",
-    "plm_nr_256": "the same at the size of this system's news vectors",
-    "nrms_title_400": "NRMS at the published size, whose parameters a test counts",
-    "medoids": "PinnerSage, a baseline of recall",
     "client_app": "for who runs Flower: experiments/README.md",
     "server_app": "for who runs Flower: experiments/README.md",
     "GridClients": "what server_app runs rounds with",
     "FlowerFailed": "what GridClients raises",
-    "Medoid": "what `medoids` returns",
 }
 """Public without being used here, and why."""
 KEPT_METHODS = {

@@ -14,15 +14,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, random_array
-from torch import Tensor
+from torch import Tensor, nn
 
 from device_app.privacy.local_aggregate import clip_l2, l2_norm, mean_of
 from device_app.training.gradients import GRADIENT_PREFIX
 from experiments.papers.fl_mv_dssm.cohort import BATCH, Films, ItemSpace, LocalSgd, Pass, adapt, descend, passes
 from exporters.signature import GraphInput
 from models.builders.dssm import dssm_tower
-from models.dssm import Dssm, Tower
-from models.scoring import info_nce
+from models.dssm import Tower
+from models.scoring import cosines, info_nce
 from tests.doubles.engines import onnx_engine
 
 USERS, FILMS, FEATURES, D, NEGATIVES = 24, 120, 90, 7, 12
@@ -58,15 +58,29 @@ def stacked(users: list[Tower]) -> dict[str, Tensor]:
             for name in named_weights(users[0])}  # fmt: skip
 
 
+class Dssm(nn.Module):
+    """One view: gamma cos(y_u, y_d) and its loss (eqs. 4 to 6)."""
+
+    def __init__(self, user_tower: Tower, item_tower: Tower) -> None:
+        super().__init__()
+        self.user_tower, self.item_tower = user_tower, item_tower
+
+    def forward(self, users: Tensor, items: Tensor) -> Tensor:
+        return SGD.gamma * cosines(self.user_tower(users), self.item_tower(items))
+
+    def loss(self, users: Tensor, items: Tensor) -> Tensor:
+        return info_nce(self(users, items))
+
+
 def one_device(item: Tower, user: Tower, features: Tensor, films: Tensor, drawn: Pass) -> tuple[Tower, Tower, float]:
     """Make the pass as a device does: every positive against all negatives, with torch's SGD."""
     item, user = copy.deepcopy(item), copy.deepcopy(user)
-    model, losses = Dssm(user, item, SGD.gamma), []
+    model, losses = Dssm(user, item), []
     descent = torch.optim.SGD(model.parameters(), lr=SGD.rate)
     for batch in drawn.positives:
         own = batch[batch >= 0]
         rows = np.concatenate([own[:, None], np.tile(drawn.negatives, (len(own), 1))], axis=1)
-        scores = SGD.gamma * model(features.expand(len(own), -1), films[rows])
+        scores = model(features.expand(len(own), -1), films[rows])
         loss = info_nce(
             torch.cat([scores[:, :1], scores[:, 1:] + torch.from_numpy(np.log(drawn.weights)).float()], dim=1)
         )
@@ -112,7 +126,7 @@ def test_one_batch_of_one_device_matches_its_onnx_gradient_step(films: csr_array
     drawn = passes(Films.of(seen, np.arange(FILMS)), NEGATIVES, 1)(3, np.random.default_rng(1))
     drawn = replace(drawn, weights=np.ones(NEGATIVES))  # as the model's own loss has it
     own = drawn.positives[0][drawn.positives[0] >= 0]
-    model = Dssm(users[3], item, SGD.gamma)
+    model = Dssm(users[3], item)
     inputs = (GraphInput("users", ("batch", D)), GraphInput("items", ("batch", 1 + NEGATIVES, FEATURES)))
     rows = np.concatenate([own[:, None], np.tile(drawn.negatives, (len(own), 1))], axis=1)
     batch = {"users": features[3].expand(len(own), -1).numpy(), "items": films.toarray()[rows]}

@@ -22,7 +22,7 @@ def test_list_names_every_model_graph_input_and_output() -> None:
         ("basis", "244,993", "decompose"),
         ("nrms_400", "561,601", "table_gradient"),
         ("fednewsrec", "1,602,002", "user"),
-        ("dssm_item", "305,968", "vector"),
+        ("fl_dssm_news", "37,056", "score"),
     } <= set(lines)
     assert len(lines) == len(set(lines))
 
@@ -39,10 +39,10 @@ def test_command_exits_with_1_if_a_graph_fails_and_still_checks_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("exporters.parity.SCORE_TOLERANCE", -1.0)
-    result = CliRunner().invoke(app, ["cosine", "dssm_item"])
+    result = CliRunner().invoke(app, ["cosine", "naml"])
     assert result.exit_code == 1
     assert "cosine: graph score, output scores" in result.output
-    assert "dssm_item: graph vector" in result.output
+    assert "naml: graph user" in result.output
 
 
 def test_one_model_is_exported_and_listed() -> None:

@@ -184,8 +184,8 @@ def test_non_finite_weights_are_named_in_the_error() -> None:
 
 
 def test_part_of_a_model_is_refused_as_a_release_model() -> None:
-    part = ExportedModel("dssm_item", "towers", {}, {})
-    with pytest.raises(ValueError, match=r"dssm_item \(towers\) is not a ranker or recall model"):
+    part = ExportedModel("pooled_head", "news", {}, {})
+    with pytest.raises(ValueError, match=r"pooled_head \(news\) is not a ranker or recall model"):
         _ = part.role
 
 

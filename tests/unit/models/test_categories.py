@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from backend.releases.blobs import ReleaseDraft, blob_refs
 from backend.releases.codebooks import pool_categories
-from models.builders.news import naml, topic_news
 from protocol.releases import CategoryVocabulary, ReleaseManifest, Topic
 from protocol.vocabulary import WordVocabulary
 from tests.doubles.small_release import migrated_engine, small_draft, small_store
@@ -54,22 +52,6 @@ def test_names_become_ids_and_unknown_ones_become_0() -> None:
     assert sections.tolist() == [2, 1, 0, 1]
     assert topics.tolist() == [2, 0, 0, 1], "'general' of sports is not 'general' of politics"
     assert [each.shape for each in KNOWN.encode([])] == [(0,), (0,)]
-
-
-def test_naml_and_lstur_read_the_ids_and_skip_unknown_categories() -> None:
-    torch.manual_seed(0)
-    words = WordVocabulary(("rain", "sun"))
-    sizes = {"vocabulary": words.size, "categories": KNOWN.section_rows, "subcategories": KNOWN.topic_rows}
-    title = torch.from_numpy(words.encode(["rain", "rain", "rain"], 4))
-    sections, topics = (torch.from_numpy(ids) for ids in KNOWN.encode([POOL[0], ("food", "x"), ("food", "y")]))
-    encoders = (
-        lambda: naml(**sizes, word_dim=4, element_dim=3, filters=6, attention_dim=3),
-        lambda: topic_news(**sizes, word_dim=4, topic_dim=2, filters=2, attention_dim=3),
-    )
-    for build, texts in zip(encoders, ((title, title), (title,)), strict=True):
-        vectors = build()(*texts, sections, topics)
-        assert not torch.equal(vectors[0], vectors[1]), "a known category has a view"
-        assert torch.equal(vectors[1], vectors[2]), "two unknown ones have none"
 
 
 def test_categories_survive_their_blob_and_the_digest_is_its_hash() -> None:

@@ -9,14 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from torch.testing import assert_close
 
 from backend.releases.blobs import ReleaseDraft, blob_refs
 from backend.releases.codebooks import pool_vocabulary
-from models.builders.news import cnn_title
 from protocol.releases import ReleaseManifest
 from protocol.vocabulary import WORD_LIMIT_CHARS, WordVocabulary, split_words
 from tests.doubles.small_release import migrated_engine, small_draft, small_store
@@ -96,16 +93,6 @@ def test_ids_are_int64_padded_on_the_right_and_cut_at_the_length() -> None:
     assert NEWS.encode([], 3).shape == (0, 3)
     with pytest.raises(ValueError, match="length must be at least 1, got 0"):
         NEWS.encode(["sun"], 0)
-
-
-def test_news_encoder_reads_the_ids() -> None:
-    torch.manual_seed(0)
-    encoder = cnn_title(vocabulary=NEWS.size, word_dim=4, filters=3, attention_dim=2)
-    assert len(encoder.words.weight) == NEWS.size
-    vectors = encoder(torch.from_numpy(NEWS.encode(["rain and snow", "Rain & snow", "sun"], 4)))
-    assert vectors.shape == (3, 3)
-    alone = encoder(torch.from_numpy(NEWS.encode(["sun"], 9)))
-    assert_close(vectors[2:], alone)
 
 
 def test_vocabulary_survives_its_blob_and_the_digest_is_its_hash() -> None:

@@ -25,7 +25,6 @@ from models.layers.attention import AdditiveAttention
 from models.layers.words import WordEmbedding
 from models.news.words import ElementView, WordVectorLstur, WordVectorNaml, WordVectorNews
 from models.one_vector import UserModel
-from models.scoring import EndToEnd
 from models.shapes import private_names
 from protocol.graph_check import check_graph
 from protocol.words_of_titles import ABSTRACT_WORDS_LIMIT, WORDS_LIMIT
@@ -145,8 +144,22 @@ def read_by(kind: NewsModelKind) -> list[Tensor]:
     return [torch.from_numpy(np.ascontiguousarray(each)).long() for each in (*texts(kind).values(), *columns)]
 
 
+class EndToEnd(nn.Module):
+    """Encodes each article once; readers name articles by row."""
+
+    def __init__(self, news: nn.Module, user: nn.Module) -> None:
+        super().__init__()
+        self.news, self.user = news, user
+
+    def loss(self, *inputs: Tensor) -> Tensor:
+        *news, click_rows, click_mask, candidate_rows = inputs
+        vectors = self.news(*news)
+        loss: Tensor = self.user.loss(vectors[click_rows], click_mask, vectors[candidate_rows])  # type: ignore[operator]
+        return loss
+
+
 def end_to_end(kind: NewsModelKind) -> EndToEnd:
-    words = WordEmbedding(VOCABULARY, WORD_DIM, trainable=False)
+    words = WordEmbedding(VOCABULARY, WORD_DIM).requires_grad_(False)
     with torch.no_grad():
         words.weight.copy_(torch.from_numpy(word_table()))
     return EndToEnd(OnWords(words, news_model(kind), len(texts(kind))), user_model(kind)).double()

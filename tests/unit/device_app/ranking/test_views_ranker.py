@@ -11,7 +11,7 @@ from device_app.errors import GraphMismatch
 from device_app.ranking.ranker import Ranker
 from device_app.ranking.session import GraphSession
 from device_app.ranking.views_ranker import ReaderViews, ViewsRanker, user_tower
-from models.dssm import MultiViewDssm
+from models.scoring import cosines
 from tests.doubles.view_graph import view_model
 
 DIM = 8
@@ -59,15 +59,18 @@ def test_two_views_rank_by_the_mean_of_their_towers_probabilities() -> None:
     assert np.abs(found - start_only).max() > 0.01
 
 
-def test_views_ranker_combines_views_like_the_multi_view_model_of_the_experiments() -> None:
+def test_views_ranker_predicts_the_mean_of_the_views_probabilities() -> None:
+    """Oracle: FL-MV-DSSM's prediction (Algorithm 2) by torch's towers."""
     model = view_model(DIM).model
-    views = MultiViewDssm({"reading": model.item_tower, "searches": model.item_tower}, model.item_tower, model.gamma)
     user = CLICKS.sum(axis=0) / np.linalg.norm(CLICKS.sum(axis=0))
     searched = SEARCHED[0] / np.linalg.norm(SEARCHED[0])
     items = CANDIDATES / np.linalg.norm(CANDIDATES, axis=1, keepdims=True)
     with torch.no_grad():
-        inputs = (torch.from_numpy(each[None].astype(np.float32)) for each in (user, searched, items))
-        wanted = views(*inputs)[0].numpy()
+        reading, searches, seen = (
+            model.item_tower(torch.from_numpy(each.astype(np.float32))) for each in (user, searched, items)
+        )
+        each = [(model.gamma * cosines(one[None], seen[None])[0]).softmax(0) for one in (reading, searches)]
+        wanted = torch.stack(each).mean(dim=0).numpy()
     found = ranker(ReaderViews(searched=SEARCHED)).score(CLICKS, CANDIDATES)
     np.testing.assert_allclose(np.exp(found), wanted, rtol=1e-4)
 

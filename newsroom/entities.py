@@ -29,7 +29,7 @@ def names_of(facts: Facts) -> frozenset[str]:
 def printed(names: frozenset[str], draft: Draft) -> frozenset[str]:
     """Return the names that appear in title or abstract."""
     text = f"{draft.title} {draft.abstract}"
-    return frozenset(name for name in names if re.search(rf"\b{re.escape(name)}\b", text))
+    return frozenset(name for name in names if name in text and re.search(rf"\b{re.escape(name)}\b", text))
 
 
 def _names(value: object, depth: int) -> Iterator[str]:

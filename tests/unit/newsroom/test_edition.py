@@ -19,8 +19,8 @@ NOW = datetime(2026, 3, 18, 17, 30, tzinfo=UTC)
 SECTIONS_TO_COME = {"tennis", "ice hockey"}
 ARTICLES = 6000
 """The paper as the product prints it."""
-SMALL = 1200
-"""Sixty articles a section."""
+SMALL = 600
+"""Thirty articles a section."""
 HEADLINE_SHAPES = 4500
 LONGEST_SHARE = 0.05
 """How many of a section's articles may share eight words in a row."""

@@ -68,6 +68,8 @@ GATE, PROTOTYPES = "release_gate", "prototypes_nrms"
 ALLOWS = PrivacySettings(training=True, epsilon_per_day_training=1e9, secure_sum="exact", smallest_sum=3)
 HELD_OUT = 0.5
 BAR = 1e-5
+ARCHITECTURES = by_length((FEDNEWSREC,), long=(FEDNEWSREC, NAML))
+"""Of the news models; only the long form has a round of NAML's."""
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +82,7 @@ def world_of_words(idle_world: SmallWorld) -> Iterator[SmallWorld]:
         keep_words_encoder(world.settings, titles := [row.title for row in live])
         cache = GraphCache(world.settings.graphs_dir)
         words, categories = words_of(titles), pool_categories((row.section, row.topic) for row in live)
-        for architecture in (FEDNEWSREC, NAML):
+        for architecture in ARCHITECTURES:
             made = export_word_model(DIMENSIONS, DIMENSIONS, cache, architecture=architecture)
             keep_word_model(
                 world.settings.encoder_dir,

@@ -376,7 +376,7 @@ def test_one_address_takes_only_its_share_of_nginx(tmp_path: Path) -> None:
         assert is_closed_by_the_server(waiting[0])
 
 
-POURED_BYTES = by_length(4_000_000, long=64_000_000)
+POURED_BYTES = by_length(1_500_000, long=64_000_000)
 RECALL = (
     b"POST /v1/recall HTTP/1.1\r\nhost: backend\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
 )
@@ -387,7 +387,7 @@ RECALL = (
 def test_oversized_heads_and_trailers_do_not_block_others(tmp_path: Path, proxy: str) -> None:
     """The proxy gives up, or reads and discards all of it; nothing of it reaches the backend.
 
-    The short form sends 4 MB each, more than any limit of a head.
+    The short form sends 1.5 MB each, more than any limit of a head.
     """
     with attacked(tmp_path, proxy) as at:
         for head, piece in (

@@ -1,6 +1,6 @@
 // The weights of local ranking and how a page is divided: names, defaults and limits of
 // device_app/feed_settings.py, which describes each; and how much work is done how often (device_app/settings.py).
-import { integer, nullable, optional, real, record, text, truth, type ValueOf } from "./protocol/forms";
+import { integer, nullable, optional, real, record, text, type ValueOf } from "./protocol/forms";
 import { CANDIDATES_LIMIT } from "./protocol/recall";
 
 const weight = real({ min: 0 });
@@ -44,11 +44,9 @@ export const performanceSettings = record({
   pool_limit: optional(integer({ min: 0 }), 50_000),
   default_list_limit: optional(integer({ min: 50, max: CANDIDATES_LIMIT }), 600),
   sync_poll_sec: optional(real({ above: 0 }), 60),
-  watch_backend: optional(truth, true),
   training_poll_sec: optional(real({ above: 0 }), 15),
   training_send_sec: optional(real({ min: 0 }), 4),
   request_timeout_sec: optional(real({ above: 0 }), 10),
-  bodies_wait_sec: optional(real({ min: 0 }), 2),
   seen_days: optional(real({ above: 0 }), 14),
   news_days: optional(real({ above: 0 }), 21),
 });

@@ -30,11 +30,11 @@ export class PythonRandom implements Chance {
   private readonly state: Uint32Array;
   private at = 0;
 
-  /** Seeds with an integer's absolute value, or with bytes (UTF-8 for a string) followed by their SHA-512. */
-  constructor(seed: bigint | string | Uint8Array) {
+  /** Seeds with an integer's absolute value, or with a string's bytes (UTF-8) followed by their SHA-512. */
+  constructor(seed: bigint | string) {
     this.state = UNSEEDED.slice();
     if (typeof seed === "bigint") this.seedBy(wordsOf(seed < 0n ? -seed : seed));
-    else this.seedBy(bytesSeed(typeof seed === "string" ? UTF_8.encode(seed) : seed));
+    else this.seedBy(bytesSeed(UTF_8.encode(seed)));
   }
 
   /** 32 bits. The state is twisted one word at a time, since a draw needs only two of its 624 words. */
@@ -54,43 +54,6 @@ export class PythonRandom implements Chance {
   random(): number {
     const [high, low] = [this.next() >>> 5, this.next() >>> 6];
     return (high * 67_108_864 + low) / 9_007_199_254_740_992;
-  }
-
-  /** A double between a and b. */
-  uniform(a: number, b: number): number {
-    return a + (b - a) * this.random();
-  }
-
-  /** An integer from `from` up to, but not including, `before`. */
-  randrange(from: number, before: number): number {
-    return from + this.below(before - from);
-  }
-
-  /** An integer from `from` to `last`, inclusive. */
-  randint(from: number, last: number): number {
-    return this.randrange(from, last + 1);
-  }
-
-  choice<T>(among: readonly T[]): T {
-    return among[this.below(among.length)] as T;
-  }
-
-  /** Draws `count` elements without replacement, as Python samples a list of a few dozen. */
-  sample<T>(among: readonly T[], count: number): T[] {
-    const pool = [...among];
-    return Array.from({ length: count }, (_, taken) => {
-      const at = this.below(pool.length - taken);
-      const found = pool[at] as T;
-      pool[at] = pool[pool.length - taken - 1] as T;
-      return found;
-    });
-  }
-
-  private below(limit: number): number {
-    const bits = 32 - Math.clz32(limit);
-    let drawn = this.next() >>> (32 - bits);
-    while (drawn >= limit) drawn = this.next() >>> (32 - bits);
-    return drawn;
   }
 
   bits64(): bigint {

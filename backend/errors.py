@@ -282,7 +282,7 @@ class TrainingNotInstalled(OwnfeedError):
         what: what needs it, as the beginning of a sentence.
     """
 
-    code, status, title = "training-not-installed", 503, "What trains models is not installed on the server"
+    code, status, title = "training-not-installed", 503, "The training software is not installed on the server"
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} needs torch, which is not installed: pip install 'ownfeed[train]'.")

@@ -125,23 +125,24 @@ def octopus_graphs(model: nn.Module) -> list[GraphSpec]:
 
 
 def pooled_head_graphs(model: nn.Module) -> list[GraphSpec]:
-    """The head's gradient from those of its news vectors.
-
-    The vectors come as the gradient for these.
-    """
+    """The head's gradient, given the gradients of its news vectors."""
     head = cast(PooledHead, model).head
     inputs = (GraphInput("pooled", ("news", head.in_features)), GraphInput("slopes", ("news", head.out_features)))
     return [GraphSpec("gradient", "product", inputs, "loss", with_gradients=True, wrt=("slopes",))]
 
 
 def word_model_graphs(model: nn.Module) -> list[GraphSpec]:
-    """The news model's gradient from those of its vectors, as `pooled_head_graphs`, a few articles at a time."""
+    """The news model's gradient, given those of its vectors (see `pooled_head_graphs`), for a few articles at a
+    time.
+    """
     inputs = (*_word_inputs(model, "batch", TITLE_WORDS, ABSTRACT_WORDS), GraphInput("slopes", ("batch", _size(model))))
     return [GraphSpec("gradient", vectors_product, inputs, "loss", with_gradients=True, wrt=("slopes",))]
 
 
 def word_model_vectors(model: nn.Module) -> GraphSpec:
-    """News vectors from word vectors, of texts padded to the longest: the server uses it for its pool."""
+    """News vectors from word vectors, of texts padded to the longest; the server computes its pool's vectors
+    with it.
+    """
     return GraphSpec("news", "forward", _word_inputs(model, "news", "length", "abstract_length"), "vectors")
 
 

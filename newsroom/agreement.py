@@ -31,7 +31,9 @@ _HERS, _HIS = re.compile(r"\b(?:she|her|herself)\b"), re.compile(r"\b(?:he|his|h
 
 
 def woman(description: str) -> bool | None:
-    """Whether a description such as 'a retired seamstress of 61' fits a woman only (True) or a man only (False)."""
+    """Return whether a description such as 'a retired seamstress of 61' fits only a woman (True) or only a man
+    (False).
+    """
     clause = re.split(r"[,.;:]", description)[0]
     head = _HEAD_ENDS.split(" " + clause.removeprefix("who is "))[0].rstrip()
     if _WOMEN.search(head):

@@ -165,4 +165,4 @@ def _only_known(made: StoryKind, file: str) -> None:
         for forms in stage.forms:
             named |= heads_of(forms)
         if unknown := sorted(named - known):
-            raise DataError(file, f"stages[{at}]", f"names {unknown[0]!r}, which is no fact of the story")
+            raise DataError(file, f"stages[{at}]", f"names {unknown[0]!r}, which is not a fact of the story")

@@ -98,7 +98,7 @@ class SectionAtWork:
 
     @property
     def dry(self) -> bool:
-        """Return whether all kinds of story are used up, so that nothing more can be written."""
+        """Return whether all kinds of story are used up."""
         return not self._done and not self._spare
 
     def written(self, wanted: int) -> list[EditedDraft]:

@@ -17,7 +17,7 @@ from newsroom.world import Country
 
 MOST_WORDS = 5
 DEEPEST = 2
-"""A fact's own facts are looked into so deep: a match has clubs, and a club has players."""
+"""How many levels of a fact's own facts are searched: a match has clubs, and a club has players."""
 _NAME = re.compile(r"[^\W\d_a-zß-ÿ][^.!?,;:“”]*")
 
 

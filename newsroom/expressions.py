@@ -42,7 +42,7 @@ _ALLOWED = (*_VALUES, *_TEXTS, *_CALLS, *_LOGIC, *_BINARY, *_COMPARED)
 
 
 class ExpressionError(ValueError):
-    """An expression outside the language; the message says why, in the expression's own words."""
+    """An expression that is not allowed; the message says why, and quotes it."""
 
 
 class Expression:
@@ -56,18 +56,18 @@ class Expression:
         try:
             self._root = ast.parse(f"({source})", mode="eval").body
         except SyntaxError as error:
-            raise ExpressionError(f"{source!r} is no expression: {error.msg}") from error
+            raise ExpressionError(f"{source!r} is not an expression: {error.msg}") from error
         called: set[int] = set()
         self.names: set[str] = set()
         for node in ast.walk(self._root):
             if not isinstance(node, _ALLOWED):
-                raise ExpressionError(f"{ast.unparse(node)!r} in {source!r} is outside the language")
+                raise ExpressionError(f"{ast.unparse(node)!r} in {source!r} is not allowed")
             if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
                 raise ExpressionError(f"the attribute {node.attr!r} in {source!r} is private")
             if isinstance(node, ast.Call):
                 if not isinstance(node.func, ast.Name) or node.func.id not in self._verbs:
                     known = ", ".join(sorted(self._verbs)) or "none"
-                    raise ExpressionError(f"no verb {ast.unparse(node.func)!r} in {source!r}; there are {known}")
+                    raise ExpressionError(f"unknown verb {ast.unparse(node.func)!r} in {source!r}; known are {known}")
                 called.add(id(node.func))
             elif isinstance(node, ast.Name) and id(node) not in called:
                 self.names.add(node.id)
@@ -135,7 +135,7 @@ class Expression:
             case ast.Dict(keys=keys, values=values):
                 pairs = zip(keys, values, strict=True)
                 return {self._value(key, scope, scene): self._value(one, scope, scene) for key, one in pairs if key}
-        raise ExpressionError(f"{ast.unparse(node)!r} in {self.source!r} is outside the language")
+        raise ExpressionError(f"{ast.unparse(node)!r} in {self.source!r} is not allowed")
 
     def _each(self, nodes: list[ast.expr], scope: Mapping[str, Any], scene: Any) -> list[Any]:
         values = []

@@ -10,7 +10,7 @@ from newsroom.expressions import Expression, ExpressionError, Verb
 from newsroom.scene import Scene
 
 GIVEN = ("countries", "companies", "start", "now", "dollar")
-"""What every list of facts may name before it has drawn anything."""
+"""What every list of facts may use before it has drawn anything."""
 SPREAD = "*"
 
 
@@ -95,5 +95,5 @@ def checked(name: str, source: str, verbs: Mapping[str, Verb]) -> Fact:
     """Return the fact of one line of a data file; raises ExpressionError for an invalid name or expression."""
     names = tuple(part.strip() for part in name.split(","))
     if names != (SPREAD,) and not all(part.isidentifier() for part in names):
-        raise ExpressionError(f"{name!r} is no name, or names with commas, for a fact")
+        raise ExpressionError(f"{name!r} is neither a name nor a list of names with commas")
     return Fact(names, Expression(source, verbs))

@@ -91,5 +91,5 @@ def _choice(form: str, at: int) -> tuple[Wordings, int]:
 
 @cache
 def heads_of(forms: Forms) -> frozenset[str]:
-    """Return the facts that the slots of the forms start from."""
+    """Return the facts with which the slots of the forms start."""
     return frozenset(head for form in forms for head in re.findall(r"\{(\w+)", form))

@@ -21,7 +21,7 @@ class SpentError(LookupError):
 
 
 class Claims:
-    """What the sections have written about, so that nobody resigns twice."""
+    """What the sections have already written about, so that nobody resigns twice."""
 
     def __init__(self) -> None:
         self._uses: dict[str, dict[object, int]] = {}
@@ -62,7 +62,7 @@ class Scene:
     _families: set[str] = field(default_factory=set)
 
     def given(self, name: str) -> object:
-        """Return what lists of facts may use without drawing it; KeyError for anything else. See `facts.GIVEN`."""
+        """Return what lists of facts may use without drawing it (`facts.GIVEN`); KeyError for anything else."""
         if name in ("countries", "companies", "now"):
             return getattr(self.world, name)
         return {"start": self.start, "dollar": DOLLAR}[name]

@@ -53,7 +53,7 @@ def spoken(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
-        raise TypeError("a truth value is no wording; make it an optional string")
+        raise TypeError("a boolean can't be written in a text; use an optional string")
     if isinstance(value, int):
         return number(value)
     if isinstance(value, float):

@@ -29,7 +29,7 @@ def document(file: str) -> dict[str, Any]:
         with (DATA / file).open("rb") as source:
             return tomllib.load(source)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(file, "the file", f"is no TOML: {error}") from error
+        raise DataError(file, "the file", f"is not TOML: {error}") from error
 
 
 _HINTS: dict[type, dict[str, Any]] = {}
@@ -85,8 +85,8 @@ def shared(section: str) -> SimpleNamespace:
 def tables(file: str) -> dict[str, Any]:
     """Return the tables of a file: lists as tuples, arrays of tables as tuples of rows, maps as they are.
 
-    All rows of a table have the same columns with values of one type; a column that may be left out stands under
-    `optional`, and is None where it is.
+    All rows of a table have the same columns with values of one type. Columns that may be missing are listed under
+    `optional`, and are None where they are missing.
     """
     given = document(file)
     optional = given.get("optional", {})

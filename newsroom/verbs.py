@@ -155,4 +155,4 @@ VERBS: dict[str, Verb] = {
     "where_not": _where_not,
     "words": _words,
 }
-"""`when` and `unless` give the empty fact that opens a wording, or None that closes it."""
+"""Verbs by name. `when` and `unless` give the empty fact that opens a wording, or None, which closes it."""

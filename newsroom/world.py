@@ -64,7 +64,6 @@ def parties() -> tuple[Party, ...]:
 
 
 def offices() -> list[str]:
-    """Return the offices for which every country has a minister."""
     return list(document("government.toml")["offices"])
 
 

@@ -33,9 +33,9 @@ from pydantic_settings import (
 CONFIG_VARIABLE = "OWNFEED_CONFIG"
 CONFIG_FILE = "ownfeed.toml"
 PREFIX, NESTED = "OWNFEED_", "__"
-"""Of every variable, and between the parts of a nested setting's name."""
+"""Prefix of every variable, and separator between the parts of a nested setting's name."""
 TABLES = {"device": "OWNFEED_DEVICE_", "backend": "OWNFEED_BACKEND_"}
-"""Of the file, with the prefix of the same settings in the environment: device and backend read one file."""
+"""Tables of the file, and the prefix of the same settings in the environment; device and backend read one file."""
 OTHER_VARIABLES = frozenset(
     {
         "OWNFEED_CONFIG",  # the file of settings
@@ -126,9 +126,8 @@ class AsPublished(InitSettingsSource):
         self._table = table
 
     def __call__(self) -> dict[str, Any]:
-        """Of all settings of this side.
-
-        None where no paper is named, or one that the setting's own check refuses.
+        """Return this side's settings for the paper; none without one, or for one that the setting's own check
+        refuses.
         """
         values: dict[str, Any] = papers().get(str(self.current_state.get("as_published")), {}).get(self._table, {})
         return values
@@ -156,7 +155,7 @@ def check_variables(kind: type[BaseModel], prefix: str, variables: Iterable[str]
         alike = {*known, *OTHER_VARIABLES}
         if not variable.startswith(prefix):
             alike |= {other + variable.removeprefix(PREFIX).partition("_")[2] for other in others}
-        why = f"the variable {variable} is no setting{meant(variable, alike)}"
+        why = f"the variable {variable} is not a setting{meant(variable, alike)}"
         if OF_KUBERNETES.fullmatch(variable):
             why += "; Kubernetes adds such variables unless the pod has enableServiceLinks: false"
         raise SettingsFileRefused(why, variable)
@@ -186,7 +185,7 @@ def table_of_file(table: str) -> dict[str, Any]:
     for name, found in tables.items():
         if name not in TABLES:
             listed = " or ".join(f"[{each}]" for each in TABLES)
-            why = f"{path}: {name} is no table of settings{meant(name, TABLES)}; settings stand below {listed}"
+            why = f"{path}: {name} is not a table of settings{meant(name, TABLES)}; settings belong in {listed}"
             raise SettingsFileRefused(why, name)
         if not isinstance(found, dict):
             raise SettingsFileRefused(f"{path}: {name} must be a table", name)
@@ -244,9 +243,9 @@ def names_of(kind: type[BaseModel], prefix: str, between: str) -> Iterator[tuple
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return ', perhaps X is meant' with the most similar name, or ''."""
+    """Return '; perhaps you meant X' with the most similar name, or ''."""
     found = get_close_matches(name, sorted(known), n=1)
-    return f", perhaps {found[0]} is meant" if found else ""
+    return f"; perhaps you meant {found[0]}" if found else ""
 
 
 def _say(sentence: str) -> None:
@@ -325,12 +324,12 @@ def _path(value: Any) -> Any:
 
 
 Host = Annotated[str, AfterValidator(_host)]
-"""What a server listens on."""
+"""A host that a server listens on."""
 HostAndPort = Annotated[str, AfterValidator(_host_and_port)]
 HttpsOrigin = Annotated[str, AfterValidator(_origin)]
-"""As browsers write it."""
+"""An HTTPS origin as browsers write it."""
 SetPath = Annotated[Path, BeforeValidator(_path)]
-"""Not empty; a home's sign (~) stands for the home, as a shell has it."""
+"""A path that is not empty; ~ stands for the home folder, as in a shell."""
 
 
 def has_more_than_a_path(address: str) -> bool:

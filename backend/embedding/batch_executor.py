@@ -254,8 +254,8 @@ class ExecutorSettings(BaseModel):
         """Raise BackendSettingsRefused if a cluster is named and Ray isn't installed."""
         if self.cluster is not None and find_spec("ray") is None:
             raise BackendSettingsRefused(
-                f"Setting embed_cluster: {self.cluster}, but Ray isn't installed; pip install -c constraints.txt "
-                "'.[ray]' brings it.",
+                f"Setting embed_cluster: {self.cluster}, but Ray isn't installed: pip install -c constraints.txt "
+                "'.[ray]'.",
                 field="embed_cluster",
             )
 

@@ -104,7 +104,7 @@ def _from_hub(name: str) -> Path:
     repository, _, revision = name.partition("@")
     if len(revision) != 40 or set(revision) - set("0123456789abcdef"):
         raise WeightsRefused(
-            f"{name!r} names no full revision; pin a hub model as hub:owner/name@<40 hex digits>.", field="bert"
+            f"{name!r} has no full revision; pin a hub model as hub:owner/name@<40 hex digits>.", field="bert"
         )
     from huggingface_hub import snapshot_download  # only if a hub model is named
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError

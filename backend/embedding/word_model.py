@@ -390,7 +390,7 @@ def _in_use(encoder_dir: Path, architecture: str) -> dict[str, Any] | None:
     try:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if not about.keys() >= SAID:
-            raise ValueError(f"of {', '.join(sorted(SAID))} some are missing")
+            raise ValueError(f"some of {', '.join(sorted(SAID))} are missing")
     except FileNotFoundError:
         return None
     except (ValueError, AttributeError) as broken:

@@ -37,7 +37,7 @@ class RoundQueueFull(OwnfeedError):
     code, status, title = "round-queue-full", 409, "Too many rounds are waiting"
 
     def __init__(self, limit: int) -> None:
-        super().__init__("The queue is full; take a round out of it or wait until one ends.", limit=f"{limit} rounds")
+        super().__init__("The queue is full; remove a round from it or wait until one ends.", limit=f"{limit} rounds")
 
 
 class UnknownQueuedRound(OwnfeedError):

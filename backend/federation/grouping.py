@@ -95,7 +95,7 @@ def transitions(old: Labels, new: Labels, old_groups: int, new_groups: int) -> N
     Raises ValueError for a label out of range.
     """
     if old.shape != new.shape:
-        raise ValueError(f"labels: {old.shape} old ones and {new.shape} new ones")
+        raise ValueError(f"labels: must be of the same readers, got shapes {old.shape} and {new.shape}")
     for name, labels, groups in (("old", old, old_groups), ("new", new, new_groups)):
         if len(labels) and not (labels.min() >= 0 and labels.max() < groups):
             raise ValueError(f"{name} labels: from 0 to {groups - 1}, got {labels.min()} to {labels.max()}")
@@ -388,7 +388,9 @@ class Layers:
             if parameter == prefix or parameter.startswith(prefix + ".")
         ]
         if len(found) != 1:
-            raise ValueError(f"parameter {parameter}: in {len(found)} of the layers {', '.join(self.prefixes)}")
+            raise ValueError(
+                f"parameter {parameter}: must be in one layer, is in {len(found)} of {', '.join(self.prefixes)}"
+            )
         return found[0]
 
 

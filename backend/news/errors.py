@@ -8,7 +8,7 @@ from backend.errors import OwnfeedError
 class NewsError(OwnfeedError):
     """Base class of errors about articles and sources; the message is one plain sentence."""
 
-    code, status, title = "news-error", 500, "Something is wrong with the news"
+    code, status, title = "news-error", 500, "The news server has a problem with an article or a feed"
 
 
 class UnknownNews(NewsError):

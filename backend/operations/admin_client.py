@@ -107,10 +107,10 @@ class Operator:
         shown: QueuedRound | None = None
         while queued.opened is None:
             if queued.reason is not None:
-                raise OperatorRefused(f"A round of {queued.system} waited and did not open: {queued.reason}")
+                raise OperatorRefused(f"The queued round of {queued.system} did not open: {queued.reason}")
             if time.monotonic() >= give_up:
                 raise OperatorRefused(
-                    f"A round of {queued.system} is still number {queued.place} in the queue; it was taken out."
+                    f"A round of {queued.system} is still number {queued.place} in the queue; it was removed."
                 )
             if waits is not None and queued != shown:
                 waits(queued)

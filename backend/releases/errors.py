@@ -93,12 +93,12 @@ class ChainFileRefused(OwnfeedError):
     Devices would refuse any further release.
     """
 
-    code, status, title = "chain-file-refused", 500, "The chain of releases does not fit the database"
+    code, status, title = "chain-file-refused", 500, "The list of published releases does not match the database"
 
     def __init__(self, path: object, why: str) -> None:
         super().__init__(
-            f"{path} lists the releases that devices may have seen, and {why}. Devices would take nothing that is "
-            "published now. Put back the database, or the file, that belongs with the other; docs/operate.md says how."
+            f"{path} lists the releases that devices may have seen, and {why}. Devices would refuse everything "
+            "published now. Restore a database and a file that belong together; docs/operate.md says how."
         )
 
 

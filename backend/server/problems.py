@@ -93,7 +93,9 @@ def unexpected(error: Exception) -> Response:
         return problem_response(DiskFull(str(error)))
     places = "".join(traceback.format_tb(error.__traceback__))
     _log.error("unexpected %s.%s\n%s", type(error).__module__, type(error).__qualname__, places.rstrip())
-    return problem_response(OwnfeedError("The server could not answer; its operator finds the place in the log."))
+    return problem_response(
+        OwnfeedError("The server could not answer; its log tells the operator where the error occurred.")
+    )
 
 
 def install_problems(app: FastAPI) -> None:
@@ -131,7 +133,7 @@ def _is_read_by_a_person(request: Request) -> bool:
 def _page(request: Request, error: OwnfeedError) -> Response:
     """An error page for a person, with links to the pages; it needs neither style nor script."""
     title, words = (
-        ("An Ownfeed backend", "Devices ask here for news. A reader's pages are on the reader's own device.")
+        ("An Ownfeed backend", "Devices request news here. Readers' pages are on their own devices.")
         if request.url.path == "/"
         else (error.title, error.detail)
     )

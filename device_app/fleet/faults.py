@@ -48,7 +48,7 @@ class FaultRates:
             if not 0 <= rate <= 1:
                 raise ValueError(f"{each.name}: must be a share from 0 to 1, got {rate}")
         if (total := sum(self.all().values())) > 1:
-            raise ValueError(f"faults: {total:g} in all, the limit is 1")
+            raise ValueError(f"faults: the rates add up to {total:g}, the limit is 1")
 
     @classmethod
     def parse(cls, words: list[str]) -> Self:
@@ -61,7 +61,9 @@ class FaultRates:
         for word in words:
             name, separator, rate = word.partition("=")
             if name not in known or not separator:
-                raise ValueError(f"faults: {word!r} is not one of {', '.join(known)} with its rate, as dropout=0.1")
+                raise ValueError(
+                    f"faults: {word!r} is not one of {', '.join(known)} with its rate, such as dropout=0.1"
+                )
             try:
                 rates[name] = float(rate)
             except ValueError:

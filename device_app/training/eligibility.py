@@ -175,7 +175,7 @@ def check_offer(manifest: RoundManifest, terms: Terms) -> None:
     if terms.trainable is not None and manifest.model not in terms.trainable:
         raise NotEligible(f"the release has no gradient of {manifest.model!r} for {manifest.task!r}.")
     if manifest.shapes != dict(terms.shapes):
-        raise NotEligible(f"the round requests other tensors than {manifest.task!r} computes.")
+        raise NotEligible(f"the round requests tensors that {manifest.task!r} does not compute.")
     if manifest.closes_at <= terms.now:
         raise NotEligible("the round has closed.", "late")
     if manifest.closes_at > terms.now + LONGEST_ROUND:

@@ -198,7 +198,7 @@ def clicks_of(case: GraphCase) -> tuple[int, int]:
 def in_torch(model: nn.Module, spec: GraphSpec, inputs: list[Tensor]) -> Callable[[], object]:
     """Return a training step in torch; the exporters' tests compare the graph with it."""
     if not isinstance(spec.method, str):
-        raise TypeError(f"graph {spec.purpose}: only methods are benched")
+        raise TypeError(f"graph {spec.purpose}: only methods can be timed")
     method = getattr(model, spec.method)
 
     def train() -> None:

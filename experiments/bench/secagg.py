@@ -298,7 +298,7 @@ def drive(
             hand_in(one, server.reveal, RevealedShares)
     opened = server_watch.time("open", server.open)
     if not np.array_equal(opened.vector, expected):
-        raise AssertionError("the secure sum is not the sum")
+        raise AssertionError("the secure sum differs from the sum")
     return time.perf_counter() - started, clients
 
 

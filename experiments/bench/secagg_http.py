@@ -205,7 +205,7 @@ def _check(folder: Path, round_id: str, total: NDArray[np.float64]) -> None:
         facts = session.get_one(RoundRow, int(round_id.removeprefix("round-"))).facts or {}
     engine.dispose()
     if facts.get("sum") != sha256(total.data).hexdigest():
-        raise AssertionError("the secure sum is not the sum")
+        raise AssertionError("the secure sum differs from the sum")
 
 
 def _cpu_sec(process: psutil.Process) -> float:

@@ -121,7 +121,7 @@ class RankingStudy(Study[RankingJob, RankingRun]):
         if here:
             raise ValueError(f"engine: features can't be sent to Ray, so leave it out for {', '.join(here)}")
         if find_spec("ray") is None:
-            raise ValueError("engine: Ray isn't installed; pip install -c constraints.txt '.[ray]' brings it")
+            raise ValueError("engine: Ray isn't installed: pip install -c constraints.txt '.[ray]'")
 
     def run(self, job: RankingJob) -> RankingRun:
         name, schedule, seed = job

@@ -15,7 +15,7 @@ _MOST_CLUBS = 12
 _NICKS_A_LEAGUE = 14
 _PLAYING_DAYS = (1, 4, 6)
 _SHARES = (0.2, 0.19, 0.16, 0.14, 0.1, 0.07)
-"""What each of the six who score most has of a club's points, about."""
+"""The shares of a club's points that its six top scorers have, about."""
 
 
 @dataclass

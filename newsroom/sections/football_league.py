@@ -15,7 +15,7 @@ from newsroom.world import Country, World
 
 _ROUNDS_BEFORE = 10
 _PLAYING_DAYS = (2, 5)
-"""Wednesday, and Saturday with Sunday."""
+"""Playing days: Wednesday, and Saturday with Sunday."""
 
 
 @dataclass

@@ -20,7 +20,6 @@ class ShareIndex:
     closes: dict[date, int]
 
     def before(self, day: date) -> date:
-        """Return the trading day before `day`."""
         return max(one for one in self.closes if one < day)
 
     def change(self, day: date, since: date) -> float:

@@ -175,9 +175,9 @@ def test_password_readable_by_others_gives_a_warning_without_showing_it(
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("[devcie]\nport = 1\n", r"devcie is no table of settings, perhaps device is meant"),
-        ("[device.privacy]\n[privacy]\nmode = 'none'\n", r"privacy is no table of settings; settings stand below"),
-        ("port = 1\n", r"port is no table of settings; settings stand below \[device\] or \[backend\]"),
+        ("[devcie]\nport = 1\n", r"devcie is not a table of settings; perhaps you meant device"),
+        ("[device.privacy]\n[privacy]\nmode = 'none'\n", r"privacy is not a table of settings; settings belong in"),
+        ("port = 1\n", r"port is not a table of settings; settings belong in \[device\] or \[backend\]"),
     ],
 )
 def test_unknown_settings_table_is_refused(folder: Path, content: str, reason: str) -> None:
@@ -197,7 +197,7 @@ def test_unknown_settings_table_is_refused(folder: Path, content: str, reason: s
 )
 def test_unknown_environment_variable_is_refused(monkeypatch: pytest.MonkeyPatch, variable: str, meant: str) -> None:
     monkeypatch.setenv(variable, "1")
-    refused(f"the variable {variable.upper()} is no setting, perhaps {meant} is meant")
+    refused(f"the variable {variable.upper()} is not a setting; perhaps you meant {meant}")
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_misspelt_device_variable_is_refused_by_the_device_only(
 ) -> None:
     """Regression: OWNFEED_DEVICE_PRIVACY_MODE=none, one underscore short, still reported by `code`."""
     monkeypatch.setenv(variable, "none")
-    with pytest.raises(SettingsRefused, match=f"the variable {variable} is no setting, perhaps {meant}"):
+    with pytest.raises(SettingsRefused, match=f"the variable {variable} is not a setting; perhaps you meant {meant}"):
         DeviceSettings()
     assert load_settings().port == 8400
 
@@ -223,7 +223,7 @@ def test_misspelt_backend_variable_is_refused_by_the_backend_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OWNFEED_BACKEND_PLACES_PER_ADRESS", "3")
-    with pytest.raises(BackendSettingsRefused, match="perhaps OWNFEED_BACKEND_PLACES_PER_ADDRESS is meant"):
+    with pytest.raises(BackendSettingsRefused, match="perhaps you meant OWNFEED_BACKEND_PLACES_PER_ADDRESS"):
         load_settings()
     assert DeviceSettings().port == 8401
 
@@ -236,7 +236,9 @@ def test_kubernetes_service_variable_is_refused_with_advice(monkeypatch: pytest.
 
 def test_invalid_setting_is_refused_with_the_nearest_name_or_limit(folder: Path) -> None:
     written(folder / "ownfeed.toml", "[backend]\nrecal_workers = 3\n")
-    with pytest.raises(BackendSettingsRefused, match="recal_workers: there is no such setting, perhaps recall_workers"):
+    with pytest.raises(
+        BackendSettingsRefused, match="recal_workers: there is no such setting; perhaps you meant recall_workers"
+    ):
         load_settings()
     written(folder / "ownfeed.toml", "[backend]\nrecall_workers = 0\n")
     with pytest.raises(BackendSettingsRefused, match=r"recall_workers: .* greater than or equal to 1, not 0"):
@@ -246,7 +248,7 @@ def test_invalid_setting_is_refused_with_the_nearest_name_or_limit(folder: Path)
         DeviceSettings()
     assert described(wrong.value, DeviceSettings) == (
         "privacy.moed",
-        "there is no such setting, perhaps privacy.mode is meant",
+        "there is no such setting; perhaps you meant privacy.mode",
     )
 
 

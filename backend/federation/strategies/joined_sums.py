@@ -93,7 +93,7 @@ class JoinOfSums(ABC):
     def __post_init__(self) -> None:
         if not (self.members >= 2 and 1 <= self.left <= self.groups and self.groups >= 3):
             raise ValueError(
-                f"members, groups, left: at least 2, at least 3, and 1 to the groups; got {self.members}, "
+                f"members must be at least 2, groups at least 3, and left from 1 to groups; got {self.members}, "
                 f"{self.groups} and {self.left}"
             )
 

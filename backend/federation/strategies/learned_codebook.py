@@ -229,7 +229,7 @@ def codebook_of(context: RoundContext, size: int) -> Codebook:
     found = context.release.recall.codebook(size)
     if found is None:
         raise RoundImpossible(
-            f"Release {context.release.release} has no codebook of {size} prototypes to begin with.",
+            f"Release {context.release.release} has no codebook of {size} prototypes to start from.",
             field="system",
             limit=", ".join(str(each.size) for each in context.release.recall.codebooks) or "none",
         )

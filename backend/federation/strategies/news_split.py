@@ -124,7 +124,9 @@ def opened_ids(context: RoundContext) -> tuple[str, ...]:
     """
     past = context.past
     if past is None or OPENED not in past.facts:
-        raise RoundImpossible("A round of news gradients needs a round that united the news before it.", field="system")
+        raise RoundImpossible(
+            "A round of news gradients must follow one that listed the devices' articles.", field="system"
+        )
     if past.manifest.release != context.release.release:
         raise RoundImpossible(
             f"The union was made for release {past.manifest.release}; {context.release.release} was published "
@@ -192,8 +194,8 @@ class NewsSplit:
         trained = trained_layers(context)
         if self.layers < trained:
             raise RoundImpossible(
-                f"Rounds have trained {trained} top layers of BERT in the news encoder in use, and {self.layers} would "
-                "train.",
+                f"Rounds have trained the top {trained} layers of BERT in the news encoder in use; this round would "
+                f"only train {self.layers}.",
                 field="system",
                 limit=f"the setting news_layers at least {trained}",
             )

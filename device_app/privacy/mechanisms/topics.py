@@ -54,7 +54,7 @@ class NoisyTopics:
         if shares.ndim not in (1, 2) or shares.shape[-1] != self.size or not np.isfinite(shares).all():
             raise ValueError(f"shares has shape {shares.shape} or values not finite; expected {self.size} shares")
         if shares.min() < 0 or shares.sum(axis=-1).max() > 1 + 1e-6:
-            raise ValueError("shares must not be negative nor add up to more than 1")
+            raise ValueError("shares must not be negative or add up to more than 1")
         steps = np.floor(np.atleast_2d(shares).astype(np.float64) * 2**GRID_BITS).astype(np.int64)
         # A rounding of the shares themselves may pass the whole by a step: the bound must hold to the last one.
         over = np.maximum(0, steps.sum(axis=1) - 2**GRID_BITS)

@@ -121,7 +121,7 @@ class SearchedSamples:
         Raises ValueError if there is nothing to draw from, or for features, which a view doesn't have.
         """
         if features:
-            raise ValueError(f"features: this view computes none, asked for {', '.join(features)}")
+            raise ValueError(f"features: this view computes none, got {', '.join(features)}")
         if not self.available:
             raise ValueError("samples: no story has been opened from search results yet")
         chosen = [self._positives[place] for place in rng.permutation(len(self._positives))[:limit]]

@@ -195,7 +195,7 @@ def test_model_with_unsendable_features_is_refused_before_reading() -> None:
 def test_error_says_that_ray_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.ranking.study.find_spec", lambda name: None)
     study = RankingStudy(Path("nowhere"), ["NRMS, cosine start"], replace(TINY, engine="ray"))
-    with pytest.raises(ValueError, match="engine: Ray isn't installed; pip install"):
+    with pytest.raises(ValueError, match="engine: Ray isn't installed: pip install"):
         study.prepare()
 
 

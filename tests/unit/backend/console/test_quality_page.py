@@ -106,7 +106,7 @@ def test_quality_curve_of_a_demo_states_its_simulated_readers_and_noise_level(ke
     write_fleet_figures(services.settings.fleet_figures, FLEET_FIGURES)
     page = shown(services)
     assert "simulated readers whose interests are known" in page
-    assert "The demo knows what its simulated readers like, since it chose their tastes." in page
+    assert "The demo knows what its simulated readers like, since it chose their interests." in page
     assert "58 of 60 readers" in page
     mine = page[: page.index("Release quality reported by devices")]
     rows = {row.split("</th>")[0]: row for row in mine.split('<th scope="row">')[1:] if "+0.0" in row}

@@ -139,7 +139,7 @@ def test_page_states_a_secure_sums_own_minimum_of_updates() -> None:
     page = unescape(client_of(StandInServices()).get("/console/rounds").text)
     offered = page[page.index('id="about-finding"') : page.index('id="about-fl_mv_dssm"')]
     assert "At least 41 updates if 60 devices join" in offered
-    assert "“Needs” has it for 60 devices and a minimum of 10" in page
+    assert "“Needs” shows it for 60 devices and a minimum of 10" in page
     failed = ended_messages(status("failed", joined=61, uploaded=25, cohort_minimum=41), CheckIns({}, 0, None))
     assert failed[0].startswith("61 devices joined and 25 updates arrived in time; at least 41 were needed. A secure")
     assert steps(status("masked", joined=61))[0][1].startswith("61 joined, 60 wanted; some places are spare")

@@ -278,7 +278,7 @@ def test_device_declines_a_round_whose_update_does_not_match_its_task(
     outcome = world.devices[0].trainer.step()
 
     assert outcome.state == "declined"
-    assert "requests other tensors than 'hold' computes" in str(outcome.why)
+    assert "requests tensors that 'hold' does not compute" in str(outcome.why)
 
 
 @pytest.mark.parametrize("shapes", [{}, {"held": (0,)}, {"held": (20_000_000,)}])

@@ -27,8 +27,8 @@ class GraphReport:
 class ExportedModel:
     """A model as its graphs and weights.
 
-    graphs: purpose -> ONNX bytes; weights: torch parameter name -> float32, graph input `p.<name>`. private: names of
-    the parameters that stay on devices; features: those that a ranker takes, in order.
+    graphs: purpose -> ONNX bytes. weights: torch parameter name -> float32, graph input `p.<name>`. private: names of
+    the parameters that stay on devices. features: those that a ranker uses, in order.
     """
 
     architecture: str

@@ -53,7 +53,7 @@ class GraphCache:
         self.folder = folder
 
     def kept(self, name: str, make: Callable[[], CachedGraphs]) -> CachedGraphs:
-        """Return the entry of that name; make and store it if it is missing or differs from what was written.
+        """Return the entry of that name; make and store it if it is missing or damaged.
 
         Logs one line for a damaged entry or a folder that can't be written. Raises what `make` raises.
         """
@@ -67,7 +67,7 @@ class GraphCache:
         return found
 
     def forget(self, name: str) -> None:
-        """Remove an entry whose graphs proved wrong."""
+        """Remove an entry whose graphs turned out to be wrong."""
         for path in self.folder.glob(f"{name}.*"):
             path.unlink()
 
@@ -106,7 +106,7 @@ class GraphCache:
 
 
 def entry_name(*parts: object) -> str:
-    """Return the name of an entry that depends on the repr of these parts, besides source and libraries."""
+    """Return the name of an entry that depends on the repr of these parts, on the source and on the libraries."""
     return _digest("\n".join(map(repr, (source_digest(), *parts))).encode())[:NAME_CHARS]
 
 

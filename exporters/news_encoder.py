@@ -91,7 +91,7 @@ def constants(graph: bytes) -> list[bytes]:
 
 
 TEXTS = {"word": ("pieces", "piece_mask"), "abstract": ("abstract_pieces", "abstract_piece_mask")}
-"""By prefix of a text's inputs in a graph on word vectors: its inputs in a graph with the table."""
+"""The inputs of a text in a graph with the word table, by the prefix of its inputs in a graph on word vectors."""
 
 
 def with_table(graph: bytes, table: NDArray[np.float16]) -> bytes:

@@ -164,7 +164,7 @@ BATCHES: tuple[tuple[tuple[str, ...], int], ...] = (
     ((NONE, FULL), 2),
     ((NONE, ONE, FULL, SOME), 17),
 )
-"""Readers, and the length of a full history. Lengths other than 50 are for graphs that leave it free."""
+"""Numbers of readers, and the length of a full history; lengths other than 50 are for graphs that leave it free."""
 
 
 class ParityError(RuntimeError):
@@ -210,7 +210,7 @@ def check_parity(
     largest, relative, cases = 0.0, 0.0, 0
 
     def compared(values: Mapping[str, Tensor], readers: Sequence[str], clicks: int) -> tuple[float, float]:
-        """Return the largest difference of all outputs, and the largest value that it is measured by."""
+        """Return the largest difference of all outputs, and the largest value to measure it against."""
         inputs = draw_inputs(spec, readers, draw, clicks=clicks, length=length)
         feed = {f"p.{name}": each.numpy() for name, each in values.items()}
         feed |= {name: each.numpy() for name, each in inputs.items()}

@@ -28,7 +28,7 @@ SHORTEST_WEIGHT_BYTES = 1_024
 
 Weights = Mapping[str, NDArray[Any]]
 Hole = tuple[int, str, bool]
-"""A weight that was taken out of a graph: its place in what is left, its name, and whether it was transposed."""
+"""A weight that was taken out of a graph: its offset in what is left, its name, and whether it was transposed."""
 
 
 def ranker_entry(architecture: str, dimensions: int) -> str:
@@ -37,7 +37,7 @@ def ranker_entry(architecture: str, dimensions: int) -> str:
 
 
 def recall_entry(dimensions: int, basis_size: int, score_clip: float) -> str:
-    """Return the name of the recall model's entry, whose weights are not kept: they depend on the pool."""
+    """Return the name of the recall model's entry, which has no weights: they depend on the pool."""
     return f"basis-{dimensions}-{basis_size}-{score_clip:g}"
 
 
@@ -79,9 +79,9 @@ def shipped_model(entry: str) -> ExportedModel | None:
 
 
 def without_weights(graph: bytes, initializers: Sequence[bytes], weights: Weights) -> tuple[bytes, list[Hole]]:
-    """Take these weights out of a graph's bytes; return what is left, and the holes in their order.
+    """Take these weights out of a graph's bytes; return what is left, and the holes in order.
 
-    initializers: the contents of the graph's constants, in their order. Those that are no weight stay.
+    initializers: the contents of the graph's constants, in order. Constants that are not weights stay.
     """
     known = {
         (value.T if transposed else value).tobytes(): (name, transposed)

@@ -37,7 +37,7 @@ class GraphInput:
 class GraphSpec:
     """One graph of a model: its method, inputs in call order, the output's name, and whether it has gradients.
 
-    `wrt` names inputs whose gradients are outputs `g.<input>` besides those of the trained parameters.
+    `wrt` names inputs whose gradients are outputs `g.<input>`, in addition to those of the trained parameters.
     """
 
     purpose: str

@@ -47,9 +47,9 @@ class Tower(nn.Module):
 class ViewRanker(nn.Module):
     """One view as a ranker of articles: the user's features are the unit mean of the view's vectors.
 
-    The vectors of a reading view are its clicks, those of a searching view are the vectors of its queries. Both lie in
-    the space of news vectors, as items do, so one graph serves every view. Scores are gamma cos(y_u, y_d); their
-    softmax over the candidates is P(d | u).
+    The vectors of a reading view are its clicks; those of a search view are the vectors of its queries. Both are in the
+    space of news vectors, as items are, so one graph serves every view. Scores are gamma cos(y_u, y_d); their softmax
+    over the candidates is P(d | u).
 
     User tower and item tower start with equal weights (our choice). The score then starts near the cosine of mean click
     and candidate in fewer dimensions; two random towers would start with noise.

@@ -49,7 +49,7 @@ def basis_recall_start(centroids: NDArray[np.floating], score_clip: float, seed:
     """Return the parameters of Uni-FedRec's recall model at the cosine start, by torch name.
 
     They are those of `models.recall.basis.BasisRecall` after `cosine_start`: each context is near its own click, and
-    each click of a channel weighs the same. Raises what `basic_interests` raises.
+    all clicks of a channel have the same weight. Raises what `basic_interests` raises.
     """
     keys, values = basic_interests(centroids, score_clip)
     dim = keys.shape[1]
@@ -66,7 +66,7 @@ def basis_recall_start(centroids: NDArray[np.floating], score_clip: float, seed:
 
 
 def uniform_attention(dim: int, hidden_dim: int, seed: int) -> Weights:
-    """Return additive attention that weighs all real rows equally, by torch name.
+    """Return additive attention with equal weights for all real rows, by torch name.
 
     The query is 0; the hidden layer is random (Xavier, uniform), so that the query has a gradient from the first step.
     """

@@ -26,7 +26,7 @@ BODY_CHARS = LIMITS["chars"]
 TEXT_PICTURES_LIMIT = LIMITS["pictures"]
 """Pictures of one text that travel to devices (`protocol.pictures`)."""
 CUT = "[…]"
-"""The last paragraph of a text that goes on, but was cut before it was sent."""
+"""The last paragraph of a text that was cut before it was sent."""
 
 _PIECE = re.compile(r'<(?P<end>/?)(?P<name>[a-z][a-z0-9]*)(?P<attributes>(?: [a-z]+="[^"<>]*")*)>|(?P<text>[^<>]+)')
 _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"]*)"')
@@ -79,7 +79,7 @@ def read_body(body: str) -> list[Piece]:
 
 
 def _piece(found: re.Match[str], around: list[str], at: int) -> Piece:
-    """Check one piece against the elements around it, which it changes. Raises BodyError."""
+    """Check one piece against the open elements `around` it, and update these. Raises BodyError."""
     text, name = found["text"], found["name"]
     holds = HOLDS[around[-1]] if around else TOP
     if text is not None:

@@ -21,7 +21,7 @@ from protocol.ids import Message, ReleaseId, Sha256, release_number
 
 CHAIN_LIMIT = 65_536
 LENGTHS = (16, 256, 4_096, 65_536)
-"""The only numbers of last releases that can be requested, so that a request reveals next to nothing."""
+"""The numbers of last releases that can be requested: so few that a request reveals next to nothing."""
 _SHOWN = 20
 
 
@@ -69,12 +69,12 @@ def readable(head: str) -> str:
 
 
 ROTATIONS_LIMIT = 256
-"""Most statements of one server: one a month for twenty years."""
+"""The most rotations of one server: one a month for twenty years."""
 KEYS_LIMIT_BYTES = 512 * 1024
 STATEMENT_LIMIT_CHARS = 400
 
 _SAID_BY_OLD, _SAID_BY_NEW = b"ownfeed key rotation, old key\n", b"ownfeed key rotation, new key\n"
-"""Prefixes of what is signed, so that no signed release or offer can pass for a rotation."""
+"""Prefixes of the signed bytes, so that no signed release or offer can pass for a rotation."""
 
 Ed25519Key = Annotated[bytes, Field(min_length=32, max_length=32, description="Ed25519, raw.")]
 Signature = Annotated[bytes, Field(min_length=64, max_length=64, description="Ed25519.")]
@@ -124,7 +124,7 @@ def fingerprint(public_key: bytes) -> str:
 
 
 def sign_rotation(rotation: KeyRotation, old: Ed25519PrivateKey, new: Ed25519PrivateKey) -> SignedRotation:
-    """Freeze the statement's JSON and sign it with both keys.
+    """Sign the statement's JSON with both keys.
 
     Raises ValueError if they are not the keys it names.
     """

@@ -38,7 +38,7 @@ class MeasuredStage(BaseModel):
 
 
 class MeasuredLatency(BaseModel):
-    """The stages in their order; the last is the whole way, from a report to a page."""
+    """The stages in order; the last covers the whole way from a report to a page."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -292,7 +292,7 @@ def _shape(node: Node) -> list[KnownTensor]:
 
 
 def _reshape(node: Node) -> list[KnownTensor]:
-    """0 keeps the axis of the source, one -1 is what is left."""
+    """Handle Reshape: 0 keeps the input's axis, and one -1 takes what remains."""
     value, wanted = node.given(0), list(node.sizes(1))
     for place, size in enumerate(wanted):
         if size == (0, ()):
@@ -353,7 +353,7 @@ def _split(node: Node) -> list[KnownTensor]:
 
 
 def _slice(node: Node) -> list[KnownTensor]:
-    """From a place on: to another of a fixed axis, to the end of a free one."""
+    """Handle Slice: up to any index of a fixed axis, or to the end of a free one."""
     value, starts, ends, places = node.given(0), node.numbers(1), node.numbers(2), node.numbers(3)
     if (
         len({len(starts), len(ends), len(places), len(set(places))}) > 1
@@ -392,7 +392,7 @@ def _expand(node: Node) -> list[KnownTensor]:
 
 
 def _range(node: Node) -> list[KnownTensor]:
-    """Return every whole number below a size."""
+    """Handle Range: all whole numbers below a size."""
     bounds_ = [node.given(place).content for place in range(3)]
     if any(each is None or len(each) != 1 for each in bounds_):
         node.refuse("its bounds depend on what is fed")
@@ -493,7 +493,7 @@ def _layer_norm(node: Node) -> list[KnownTensor]:
 
 
 def _gru(node: Node) -> list[KnownTensor]:
-    """Return a GRU, time first; how many steps a row has may follow from the mask alone."""
+    """Handle GRU, time first; the mask alone may determine how many steps a row has."""
     value, width = node.given(0), node.attributes.get("hidden_size", 0)
     if len(value.shape) != 3 or not 0 < width <= GREATEST_AXIS:
         node.refuse("it reads something else than steps of rows, or has no width")
@@ -596,7 +596,7 @@ def check_graph(content: bytes) -> GraphCosts:
 
 
 class _Course:
-    """A graph walked through once, node by node."""
+    """State of one walk through a graph, node by node."""
 
     def __init__(self, graph: Parsed) -> None:
         self._graph = graph

@@ -17,9 +17,9 @@ _RESERVED = tuple(
 )  # fmt: skip
 """IPv4 networks without publishers, by IANA's registry of special addresses; 168.63.129.16 is a cloud's own."""
 _GLOBAL_UNICAST = ip_network("2000::/3")
-"""All of IPv6 that is public lies here: neither loopback nor private, link-local or mapped IPv4 does."""
+"""All public IPv6 addresses are in this range; loopback, private, link-local and mapped IPv4 ones are not."""
 _RESERVED_UNICAST = tuple(ip_network(name) for name in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
-"""The exceptions: tunnels that carry an IPv4 address, and examples."""
+"""Exceptions: tunnels that carry an IPv4 address, and addresses for examples."""
 _LEFT_OUT = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
     "\uffa0\U0001bca0-\U0001bca3\U000e0000-\U000e0fff]"

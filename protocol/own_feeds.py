@@ -11,14 +11,14 @@ from protocol.ids import NewsId
 from protocol.news import NewsBody, NewsCard
 
 PREFIX = "/v1/own/"
-"""Of the addresses that only a reader's own server has."""
+"""Prefix of the addresses that only a reader's own server has."""
 URL_CHARS = 2_000
 TITLE_CHARS = 500
 FOLDER_CHARS = 200
 PASTED_CHARS = 4_000
 OPML_LIMIT_BYTES = 5_000_000
 NEWEST = 120
-"""How many stories can be shown before anything ranks them."""
+"""How many stories are shown before anything can rank them."""
 
 FeedStatus = Literal["new", "well", "failing", "paused", "ended"]
 Key = Annotated[str, Field(min_length=1, max_length=URL_CHARS)]

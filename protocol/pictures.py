@@ -18,16 +18,16 @@ from protocol.releases import BlobRef
 
 PICTURE_WIDTH, PICTURE_HEIGHT = 480, 300
 PICTURE_LIMIT_BYTES = 16_384
-"""Of a card's picture, which has exactly this size."""
+"""Limit for a card's picture, whose width and height are fixed."""
 TEXT_PICTURE_WIDTH, TEXT_PICTURE_HEIGHT = 800, 2_400
 TEXT_PICTURE_LIMIT_BYTES = 98_304
-"""Of a picture in a text, which is at most so large and shown whole."""
+"""Limit for a picture in a text, which is shown whole."""
 SHARD_PICTURES_LIMIT = 64
 SHARDS_LIMIT = 4_096
 HEAD_LIMIT_BYTES = 128 * SHARD_PICTURES_LIMIT
 SHARD_LIMIT_BYTES = 4 + HEAD_LIMIT_BYTES + SHARD_PICTURES_LIMIT * TEXT_PICTURE_LIMIT_BYTES
 PICTURES_LIMIT_BYTES = 64 * 1024 * 1024
-"""Of all shards together."""
+"""Limit for all shards together."""
 _EXACT = 2**53 - 1
 """The largest integer that JavaScript represents exactly."""
 _Whole = Annotated[int, Field(ge=-_EXACT, le=_EXACT)]
@@ -74,7 +74,6 @@ class PictureList(Message):
 
     @property
     def size_bytes(self) -> int:
-        """Of all shards together."""
         return sum(shard.pictures.size_bytes for shard in self.shards)
 
 
@@ -119,7 +118,7 @@ def unpack_pictures(blob: bytes, count: int) -> list[Pictured]:
 
 
 def _head(text: bytes) -> list[tuple[NewsId, int, int]]:
-    """Return the head of a shard, which must be written in its one form.
+    """Return the head of a shard; only its canonical form is accepted.
 
     JavaScript would read a size of 1.0 as a whole number, and Python would not.
     """

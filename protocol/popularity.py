@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, Field, model_validator
 from protocol.ids import Message, NewsId, ReleaseId
 
 COUNTED_NEWS_LIMIT = 8_192
-"""Two ring elements of 4 bytes per article: 64 KB of an upload."""
+"""Each article takes two ring elements of 4 bytes: 64 KB of an upload."""
 LIFTS_LIMIT = 50_000
 POPULAR_LIMIT = 200
 LIFT_STEP = 1 / 32

@@ -19,7 +19,7 @@ OURS = frozenset(
 )
 """Names, besides `ownfeed.*`, that identify a folder as one of our data folders."""
 NOBODYS = frozenset(("lost+found", "demo.lock", "demo.pid", "reader.lock", "reader.pid"))
-"""Names in a folder that is still empty for us: a disk's own, and the lock of a starting process."""
+"""Names in a folder that still counts as empty: a disk's own, and the lock of a starting process."""
 PROFILES = "devices"
 
 

@@ -19,7 +19,7 @@ SAMPLES = "samples"
 class LocalLaplace(Message):
     """Clip every coordinate to [-clip, clip] and add Laplace(0, scale), on the device.
 
-    With a weight_limit above 1 a device also sends n_u, its number of samples, in clear, as the tensor SAMPLES. No
+    With a weight_limit above 1 a device also sends n_u, its number of samples, unencrypted, as the tensor SAMPLES. No
     epsilon bounds what n_u reveals.
 
     Source: Uni-FedRec, eq. 8; FedNewsRec, eqs. 4 to 6.
@@ -160,8 +160,9 @@ LOCAL_NOISE: Mapping[str, LocalLaplace] = {
     "ranker.lstur": _FEDNEWSREC,
 }
 """Noise by model of a release, for training without secure sums: as published, and for the default ranker as in
-`small_ranker`. The server's systems use it, and a device shows its reader the cost from it; the other models are
-trained in secure sums only. A round's manifest takes precedence."""
+`small_ranker`. The server's systems use it, and a device computes from it the cost that it shows; other models are
+trained in secure sums only. A round's manifest takes precedence.
+"""
 
 
 WITH_NEWS_MODEL = frozenset({"ranker.fednewsrec", "ranker.naml", "ranker.lstur"})

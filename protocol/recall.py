@@ -24,7 +24,7 @@ from protocol.news import NewsCard
 from protocol.tensors import TensorError, TensorSpec, pack, unpack
 
 GRAPH, BASIS, BEFORE = "basis.gradient", "basis", "before"
-"""Materials of a round: the ONNX graph of the gradient, the basis in question, and the one that serves."""
+"""Materials of a round: the ONNX graph of the gradient, the new basis, and the basis in use."""
 STEPS = "steps"
 """The trained parameter: the steps of the basic interests along the axes, [K, m]."""
 DIMENSIONS_LIMIT = 4_096
@@ -254,7 +254,7 @@ class CardReader(Protocol):
     """
 
     def card(self, raw: Any, read: ValidatorFunctionWrapHandler) -> NewsCard:
-        """Return the card that `read` would make of the JSON value `raw`."""
+        """Return the card for the JSON value `raw`, parsed by `read` unless it was parsed before."""
         ...
 
 

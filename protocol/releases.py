@@ -29,7 +29,7 @@ CATEGORIES_LIMIT = 20_000
 HEADER = "ownfeed categories 1"
 
 Topic = tuple[str, str]
-"""A section and a topic within it: 'general' of two sections are two topics."""
+"""A section and a topic in it; 'general' in two sections is two topics."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,9 @@ class CategoryVocabulary:
 BLOB_LIMIT_BYTES = 256 * 1024 * 1024
 GROUPS_LIMIT = 64
 USER_TOWER, USER_TOWERS = "user_tower.", "user_towers."
-"""Of a ranker of views: what a graph, which is of one view, calls the parameters of its user tower; and what weights
-call them that hold a tower for each view, with the view's name after it."""
+"""Names of user-tower parameters in a ranker of views. A graph is of one view and uses the first; the weights hold a
+tower for each view under the second, followed by the view's name.
+"""
 RELEASES_ANSWERED = 5
 """Default of a manifest: how many of the last releases recall answers, including the newest."""
 _LINEAGE = (
@@ -152,7 +153,7 @@ class ModelEntry(Message):
     """One model of a release.
 
     graphs maps a purpose to an ONNX graph: a ranker has `score`; the recall model has `context` and `decompose`; a
-    trainable model has `gradient` besides. weights is a safetensors blob of the parameters, or None if there are none.
+    trainable model also has `gradient`. weights is a safetensors blob of the parameters, or None if there are none.
     """
 
     architecture: str = Field(max_length=80)

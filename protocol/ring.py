@@ -32,7 +32,7 @@ DTYPES = {8: "<u1", 16: "<u2", 32: "<u4", 64: "<u8"}
 """Element types on the wire, little-endian. 8 and 16 bits are for worked examples."""
 
 DECODED_AT_ONCE = 1 << 16
-"""Elements that `decode` turns into float64 at a time: half a megabyte beside the result."""
+"""Elements that `decode` converts to float64 at a time: half a megabyte in addition to the result."""
 
 
 class RingError(ValueError):
@@ -301,7 +301,9 @@ BLOCK_BYTES = 64
 CHUNK_BYTES = 64 * 1024
 """Chunk of a vector and of a mask: both fit the processor's second-level cache, and call overhead stays small."""
 STREAMS_OPEN = 64
-"""Open streams of either sign at a time: a server opening a cohort of hundreds has thousands of masks to subtract."""
+"""Streams of each sign open at a time, since a server opening a cohort of hundreds has thousands of masks to
+subtract.
+"""
 
 
 class ChaChaStream:

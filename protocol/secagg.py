@@ -162,8 +162,7 @@ SPARSE_FROM = 101
 TrustMode = Literal["semi_honest", "active"]
 Graph = Literal["complete", "sparse"]
 NOISE_REACH = 10.0
-"""Standard deviations of the opened sum's noise for which the ring has room: fewer than 1 in 10^23 draws exceed
-them."""
+"""Standard deviations of the opened sum's noise that the ring has room for: fewer than 1 in 10^23 draws are larger."""
 
 MemberNumber = Annotated[int, Field(ge=1, le=MEMBERS_LIMIT)]
 Key = Annotated[bytes, Field(min_length=KEY_BYTES, max_length=KEY_BYTES)]
@@ -440,8 +439,8 @@ def _ascending(field: str, numbers: tuple[int, ...]) -> None:
 def required_threshold(terms: SumTerms, holders: int) -> int:
     """Return the least threshold that a device accepts for this many holders.
 
-    Source: Bonawitz 2017, section 6. For the complete graph. Active server: floor(2n/3) + 1, which which keeps 2t > n +
-    n_C with fewer than n/3 colluding members: no set of answers gives both secrets of any member. Server that follows
-    the protocol: a majority. In the sparse form t is exactly that of `choose_neighbourhood`.
+    Source: Bonawitz 2017, section 6. For the complete graph with mode active: floor(2n/3) + 1, which keeps 2t > n + n_C
+    with fewer than n/3 colluding members, so that no set of answers gives both secrets of any member. With a server
+    that follows the protocol: a majority. In the sparse form t is exactly that of `choose_neighbourhood`.
     """
     return 2 * holders // 3 + 1 if terms.mode == "active" else holders // 2 + 1

@@ -105,7 +105,7 @@ def join_bytes(basis: LagrangeBasis, shares: Mapping[int, bytes]) -> bytes | Non
 
 
 def _inverses(values: Sequence[int], prime: int) -> list[int]:
-    """Of values other than zero, by one inversion of their product (Montgomery)."""
+    """Return the inverses of nonzero values, with one inversion of their product (Montgomery)."""
     before = list(accumulate(values, lambda product, value: product * value % prime, initial=1))
     left, found = pow(before[-1], -1, prime), []
     for product, value in zip(before[-2::-1], reversed(values), strict=True):

@@ -19,7 +19,7 @@ from protocol.secagg import MEMBERS_LIMIT, NOISE_REACH, SumTerms, TrustMode
 NEWS = "news"
 """The one tensor of such an update: float32 [n], 1 at this device's news and 0 elsewhere."""
 SAFETY = 3.0
-"""Standard deviations of the noise by which a count must lie above what it has to reach."""
+"""Standard deviations of the noise by which a count must exceed the required number."""
 
 
 class UnionMarks(Message):

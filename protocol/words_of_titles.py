@@ -24,9 +24,9 @@ PADDING = 0
 MODEL, GRAPH = "words.model", "words.gradient"
 """Materials of a round: the article model's weights, and the ONNX graph of its gradient."""
 TITLES, TABLE = "words.titles.", "words.table."
-"""Before the names of shards among a round's materials: of titles, and of the table."""
+"""Prefixes of shards' names among a round's materials: titles, and the table."""
 ABSTRACTS, CATEGORIES = "words.abstracts.", "words.categories."
-"""Likewise: of abstracts, and of the ids of section and topic that the release's categories give (releases)."""
+"""Likewise for abstracts, and for the section and topic ids given by the release's categories."""
 TABLE_ROWS = 8_192
 WORDS, VECTORS, IDS = "words", "vectors", "categories"
 

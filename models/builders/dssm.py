@@ -21,7 +21,7 @@ def dssm_tower(features: int) -> Tower:
 
 
 def multi_view_ranker(dim: int = NEWS_DIM, hidden: Sequence[int] = NEWS_HIDDEN) -> SemiViewRanker:
-    """Return SEMI-FL-MV-DSSM over news vectors, as releases carry it: shared item tower, private user towers."""
+    """Return SEMI-FL-MV-DSSM over news vectors, as in releases: shared item tower, private user towers."""
     return SemiViewRanker(dim, hidden, GAMMA)
 
 

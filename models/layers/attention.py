@@ -44,10 +44,7 @@ class AdditiveAttention(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def start_uniform(self) -> None:
-        """Set q = 0, so that all real rows weigh the same.
-
-        W stays random, so that q has a gradient from the first step.
-        """
+        """Set q = 0, so that all real rows have the same weight."""
         nn.init.zeros_(self.query.weight)
         nn.init.zeros_(self.query.bias)
 

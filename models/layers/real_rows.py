@@ -33,8 +33,7 @@ def real_places(mask: Tensor) -> tuple[Tensor, Tensor]:
     """mask [b, H] -> places of the n real rows among all [n], and each row's index among these [b H].
 
     Both are int64. Padding gets the index of the real row before it. The batch's first row always counts as real, so
-    that n
-    is never 0.
+    that n is never 0.
     """
     real = (mask != 0).flatten()
     real[:1] = True

@@ -38,11 +38,9 @@ class Ebnr(OneVectorModel):
 class Huita(OneVectorModel):
     """u = AddAttn(x_1 .. x_H), hidden 200; the order of the clicks is irrelevant.
 
-    The original is made for reviews, in three tiers (words, sentences, reviews), each with its CNN and attention,
-    besides id
-    embeddings. Here the news model is the word tier, a title is one sentence, and there are no ids (Wu et al. 2019,
-    HUITA).
-    Uncertain: Uni-FedRec reports no sizes.
+    The original is made for reviews, in three tiers (words, sentences, reviews), each with its CNN and attention, and
+    has id embeddings (Wu et al. 2019, HUITA). Here the news model is the word tier, a title is one sentence, and there
+    are no ids. Uncertain: Uni-FedRec reports no sizes.
     """
 
     def __init__(self, pooling: AdditiveAttention) -> None:
@@ -63,7 +61,7 @@ class Huita(OneVectorModel):
 
 
 class YoutubeNet(OneVectorModel):
-    """u = tower(mean_j x_j); the order of the clicks is irrelevant; no clicks -> zeros, whatever the tower's biases.
+    """u = tower(mean_j x_j); the order of the clicks is irrelevant; no clicks -> zeros, even if the tower has biases.
 
     Sizes: dense ReLU 256-256, or no tower, which has nothing to train. Uncertain: Uni-FedRec names the baseline and
     reports no sizes; the original has three layers from 1,024 down, and more features than the watched videos (search

@@ -28,7 +28,7 @@ class BasisRecall(nn.Module):
 
     Args:
         attention: the context model, D -> D.
-        cluster_attention: weighs the clicks of a channel.
+        cluster_attention: weights the clicks of a channel.
         basis_size: B.
         dim: D.
         score_clip: delta, the bound of a released score.

@@ -1,6 +1,6 @@
 """The small rankers: clicks weighted by how well they match each candidate, learned (docs/decisions/029) or by cosine.
 
-The default ranker, `FeatureRanker`, adds features of a candidate besides its text.
+The default ranker, `FeatureRanker`, also uses features of a candidate other than its text.
 """
 
 import torch
@@ -113,7 +113,7 @@ class FeatureRanker(nn.Module):
 
     @torch.no_grad()
     def cosine_start(self) -> None:
-        """Set w = 0: the softmax-weighted cosine, whatever the features are."""
+        """Set w = 0: the softmax-weighted cosine, which ignores the features."""
         self.matching.cosine_start()
         nn.init.zeros_(self.feature_weights)
 

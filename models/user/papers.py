@@ -80,7 +80,7 @@ class LsturUser(UserModel):
 
     @torch.no_grad()
     def cosine_start(self) -> None:
-        """Make the GRU a running mean: h' = .9 h + .1 tanh(.1 x); the newest click weighs most.
+        """Make the GRU a running mean: h' = .9 h + .1 tanh(.1 x); the newest click has the greatest weight.
 
         The start is therefore sum_j .1 .9^(H - j) cos(click_j, d), times .1: a weighted mean of cosines that favours
         recent clicks. No weights of a GRU give the plain mean of any number of clicks.
@@ -194,7 +194,7 @@ class FedNewsRecUser(UserModel):
 
 
 def most_recent(clicks: Tensor, click_mask: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the last `count` real rows, left-padded, wherever padding stands.
+    """Return the last `count` real rows, left-padded; padding in the input may be anywhere.
 
     clicks [b, H, D], click_mask [b, H] -> rows [b, count, D], mask [b, count]. Computed as a product with a matrix of
     zeros and ones: slicing would assume left padding, and a gather with a free batch does not export with a gradient.

@@ -1,6 +1,6 @@
-"""What a wheel contains besides the checkout: the browser's device, so that who installs it needs no Node.js, and BERT.
+"""What a wheel contains besides the checkout: the browser's device, so that installing it needs no Node.js, and BERT.
 
-BERT's weights are a package on PyPI that asks for torch, which Ownfeed runs without; so the wheel has its three files.
+BERT's weights are a package on PyPI that depends on torch, which Ownfeed doesn't need; so the wheel has the files.
 """
 
 import importlib.util
@@ -42,7 +42,7 @@ class WheelHook(BuildHookInterface):
 
 
 def weights_folder() -> Path:
-    """The folder of BERT's files: of the installed package, or of one installed apart, without what it asks for.
+    """The folder of BERT's files: of the installed package, or of one installed separately, without its dependencies.
 
     `backend.embedding.weights` checks the weights by their hash whenever it uses them.
     """

@@ -30,7 +30,7 @@ SYNCED_LOOK_SEC = 1.0
 SPREAD = (0.5, 1.5)
 """A pause is the configured one times a uniform draw from this range, whose mean is 1."""
 AGAIN_SPREAD = (1.0, 2.0)
-"""If the server asks for a pause, the device waits that long times a draw from this range."""
+"""If the server asks for a pause, the device waits that long, times a draw from this range."""
 SILENT_SEC, SILENT_FOR_SEC = 2.0, 300.0
 """Interval and duration of polls of a server that accepts connections but doesn't answer."""
 

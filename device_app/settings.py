@@ -36,7 +36,9 @@ class PerformanceSettings(BaseModel):
     recall_limit: int = Field(default=400, ge=50, le=CANDIDATES_LIMIT)
     """Candidates per request (R in the papers)."""
     recall_poll_sec: float = Field(default=900.0, ge=0.01, le=604_800)
-    """Mean seconds between requests for candidates, whatever the reader does; pages are made from the last answer."""
+    """Mean seconds between requests for candidates, regardless of what the reader does; pages are made from the
+    last answer.
+    """
     pool_limit: int = Field(default=50_000, ge=0, le=10_000_000)
     """Largest pool, in articles, of which the device keeps a copy, to find stories in without a report. Mode
     'broadcast' keeps one of any size, mode 'none' never."""

@@ -29,7 +29,7 @@ from device_app.store.searches import SEARCH_MIGRATIONS, Searches, SearchIndex
 
 
 def searches_of(database: Path) -> Path:
-    """Return the path of the other view's store, beside a device's database."""
+    """Return the path of the other view's store, which is next to a device's database."""
     return database.parent / "views" / "searches.sqlite"
 
 

@@ -3,7 +3,7 @@
 The process that simulates readers for a latency page prints one `MeasuredLatency` as JSON, and the server that started
 it reads it. A demo's fleet passes its figures in a file.
 
-Only a simulated fleet knows its readers' tastes and why their devices stay out of a round. So these figures have no
+Only a simulated fleet knows its readers' interests and why their devices stay out of a round. So these figures have no
 message and no route: `ownfeed demo` names one file to both processes, the fleet replaces it as a whole, and the console
 reads it. Neither a reader's device nor a server without such a file is involved.
 """

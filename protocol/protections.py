@@ -29,7 +29,10 @@ class LocalLaplace(Message):
     clip: float = Field(default=0.1, gt=0, description="theta")
     scale: float = Field(default=0.01, gt=0, description="lambda_g")
     weight_limit: int = Field(
-        default=1, ge=1, le=1024, description="The cap of n_u, sent in clear; 1: devices count alike, n_u isn't sent."
+        default=1,
+        ge=1,
+        le=1024,
+        description="The cap of n_u, sent in clear; 1: devices count alike, n_u isn't sent.",
     )
 
     def epsilon_per_coordinate(self) -> float:

@@ -279,7 +279,7 @@ class WordModel:
         return means
 
     def keep(self, parameters: Mapping[str, NDArray[np.float32]]) -> Path:
-        """Store the encoder with these weights beside the others.
+        """Store the encoder with these weights next to the others.
 
         Return its folder, which is named by its digest.
 

@@ -311,7 +311,7 @@ def _without(database: Path, found: list[Path], folder: Path) -> list[Path]:
 
 
 def _is_of_database(path: Path, database: Path) -> bool:
-    """Whether a file has the name of the database, of its logs, or of a file stored beside it."""
+    """Whether a file has the name of the database, of its logs, or of a file stored next to it."""
     return path.name == database.name or path.name.startswith((f"{database.name}-", f"{database.name}."))
 
 

@@ -141,7 +141,7 @@ class LocalProcesses:
     ) -> None:
         """Wait until `url` answers with that status.
 
-        Raises StartRefused if the process ends or the time is over.
+        Raises StartRefused if the process ends or the time is up.
         """
         deadline = time.monotonic() + within_sec
         with httpx.Client(timeout=2.0, follow_redirects=True) as client:

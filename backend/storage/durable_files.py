@@ -55,7 +55,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def put_folder(made: Path, target: Path) -> None:
-    """Rename a finished folder to its place beside it, after flushing its files to the disk.
+    """Rename a finished folder to its final place in the same folder, after flushing its files to the disk.
 
     Raises OSError, also if the target exists.
     """

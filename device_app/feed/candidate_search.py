@@ -57,7 +57,7 @@ class Recall:
     """Finds a page's candidates beyond the default list.
 
     Formal guarantees: it opens no connection and causes no request. The answer comes from `recall_step`, which polls at
-    times drawn for this purpose, whatever the reader does.
+    times drawn for this purpose, no matter what the reader does.
     """
 
     def __init__(self, answers: RecallAnswers, reports: ReportChoice, broadcast: Broadcast) -> None:

@@ -176,7 +176,7 @@ class PageShares:
         return tuple(found)
 
     def room(self, taken: Sequence[int]) -> NDArray[np.bool_]:
-        """Return whether each row's section may have another place beside these rows, [n]."""
+        """Return whether each row's section may have one more place once these rows are placed, [n]."""
         counts = Counter(self.candidates.sections[list(taken)].tolist())
         held = np.fromiter(map(counts.__getitem__, self.candidates.sections.tolist()), np.int64, len(self.limits))
         return held < self.limits

@@ -1,4 +1,4 @@
-"""Lists beside the feed: the default list and popular articles.
+"""Lists other than the feed: the default list and popular articles.
 
 The default list is what every device gets, ready to rank. Popularity comes from private counts; it is a term of the
 score and also a list of its own.

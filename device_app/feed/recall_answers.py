@@ -64,7 +64,7 @@ class RecallAnswers:
         return found
 
     def found(self) -> Candidates | None:
-        """Return the stored answer's candidates, whatever report it answers."""
+        """Return the stored answer's candidates; it may answer any earlier report."""
         kept = self._in_use()
         return None if kept is None else kept.found
 

@@ -47,7 +47,7 @@ def terms_of(text: str) -> list[SearchTerm]:
 
 
 def related_to(phrase: Sequence[str]) -> list[str]:
-    """Return the phrases that the list relates to this one, whatever the form of its first or last word."""
+    """Return the phrases that the list relates to this one, in any form of its first and last word."""
     _, related = _lists()
     for first in base_forms(phrase[0]) if len(phrase) > 1 else [""]:
         for last in base_forms(phrase[-1]):

@@ -25,7 +25,7 @@ from device_app.stores import DeviceStores
 from protocol.news import NewsCard
 
 MAIN_COLUMN: tuple[PageSlot, ...] = ("lead", "for_you", "more")
-"""The slots of the main column; the others stand beside it on a wide page.
+"""The slots of the main column; the others are in a second column on a wide page.
 
 A reader who goes down one column doesn't pass the stories of the other.
 """

@@ -10,7 +10,7 @@ from protocol.releases import ModelEntry
 
 PREFIX = "g."
 ALWAYS_PRIVATE = frozenset({"user_embedding"})
-"""Last names of parameters that this program never shares, whatever a release declares."""
+"""Last names of parameters that this program never shares, even if a release declares them shared."""
 
 
 class PrivateParameterShared(ValueError):

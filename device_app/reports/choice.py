@@ -289,7 +289,7 @@ def memoised(
     """Return the current report, ready to be sent again, or None if a new one is due.
 
     A new one is due if there is no report of the reader's mode under this release, if there were enough new clicks
-    since (`clicks_until_due`), or if the window is over. limit and under: see `last_report`. carried: the report's
+    since (`clicks_until_due`), or if the window has passed. limit and under: see `last_report`. carried: the report's
     codebook was carried over to another encoder; then a new report is not due at the end of the window, since it would
     cost budget although nothing was read.
 

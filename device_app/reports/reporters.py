@@ -278,12 +278,12 @@ class BasisReporter(ModeReporter[M]):
 
 
 class BasisLaplaceReporter(BasisReporter[BasisLaplace]):
-    """Reports noisy scores, and counts in clear. Formal guarantees: `BasisLaplace`'s, for each report."""
+    """Reports noisy scores, and counts in the clear. Formal guarantees: `BasisLaplace`'s, for each report."""
 
     name, report = "basis_laplace", BasisLaplaceReport
 
     def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[BasisLaplaceReport, Clear]:
-        """Draw noisy scores; the counts are sent in clear, and a blank report has one channel of one click."""
+        """Draw noisy scores; the counts are sent in the clear, and a blank report has one channel of one click."""
         known = self.known(reader, self.mechanism.basis_size)
         clear = self.mechanism.clipped(known.scores)
         noisy = np.round(self.mechanism.release(known.scores, noise) / GRID) * GRID

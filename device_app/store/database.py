@@ -28,7 +28,7 @@ _KEPT_BY_ERASE = frozenset(
     {"charge", "pinned_key", "release", "encoder", "view_round", "report_meaning", "release_chain", "round_upload"}
 )
 LOGS = "-wal", "-shm", "-journal"
-"""Suffixes of SQLite's own files beside a database."""
+"""Suffixes of SQLite's own files next to a database."""
 EMPTY = "the file is there and is empty, where a database was kept"
 NOT_OURS = "the file is there but contains no Ownfeed data, where a database should be"
 TOO_OLD = (

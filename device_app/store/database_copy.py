@@ -1,4 +1,4 @@
-"""Keep a copy of the database beside it, and check that its content is readable.
+"""Keep a copy of the database next to it, and check that its content is readable.
 
 There is at most one copy. It is written completely, checked, and marked inside as a copy. The row checks cover the rows
 that no backend can provide again.

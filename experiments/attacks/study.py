@@ -1,6 +1,6 @@
 """What malicious devices cost the default ranker.
 
-The study runs rounds with poisoned sums and the release gate, beside honest rounds. The devices' own tasks and the live
+The study runs rounds with poisoned sums and the release gate, and honest rounds. The devices' own tasks and the live
 protection, bounds, strategy, optimizer and gate are used; only messages and masks are left out. Sums are of a whole
 cohort, or of its groups, joined by a median.
 """

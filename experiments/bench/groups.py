@@ -1,4 +1,4 @@
-"""Measures whether groups help, for readers of two populations with known tastes and for readers of one kind.
+"""Measures whether groups help, for readers of two populations with known interests and for readers of one kind.
 
 The live systems run without HTTP: each system with groups beside the system with one model and the same protection.
 """

@@ -1,6 +1,6 @@
 """Measures POST /v1/recall with 100,000 articles over loopback HTTP.
 
-It reports server times by stage, and the search beside bare FAISS. Reports by code are measured with cached lists and
+It reports server times by stage, and the search next to bare FAISS. Reports by code are measured with cached lists and
 with lists that are made on request. The server is the real application on a free port, with a pool of headlines and a
 release of placeholder graphs.
 """

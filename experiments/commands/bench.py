@@ -58,7 +58,7 @@ def bench(
     record: Recorded = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure Ownfeed's speed, size and quality; each figure stands beside its reference or limit."""
+    """Measure Ownfeed's speed, size and quality; each figure is shown with its reference or limit."""
     from experiments.bench.run import GROUPS, run_bench, run_group
 
     # SIGTERM works like Ctrl-C, so that the processes of a bench are stopped.

@@ -134,7 +134,7 @@ def reports(
     data: Data = DATA,
     smoke: Annotated[bool, typer.Option(help="The smaller pool at one epsilon only, in about a minute.")] = False,
 ) -> AnyStudy:
-    """Compare report mechanisms by epsilon in two pools of real articles, beside lists that need no report."""
+    """Compare report mechanisms by epsilon in two pools of real articles, with lists that need no report."""
     from experiments.recall.report_worth import ReportStudy
 
     return ReportStudy(data, smoke)

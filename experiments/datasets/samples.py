@@ -1,4 +1,4 @@
-"""Training samples of MIND's readers: clicks with the articles shown beside them, and the ends of histories.
+"""Training samples of MIND's readers: clicks with the articles shown in the same list, and the ends of histories.
 
 This is the design study's recipe, reconstructed from its counts: 16,537 samples of 3,805 readers on the subset.
 - every click of a train impression with a history and a skipped candidate: 1,573 samples of 1,252 readers; negatives

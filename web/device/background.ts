@@ -4,7 +4,7 @@ import type { Outcome } from "./training/participant";
 
 /** A pause is the configured one times a uniform draw from this range, which keeps the mean. */
 const SPREAD = [0.5, 1.5] as const;
-/** When the backend asks for a delay, the device waits that long times a uniform draw from this range. */
+/** When the backend asks for a delay, the device waits that long, times a uniform draw from this range. */
 const AGAIN_SPREAD = [1, 2] as const;
 /** The first request for candidates comes this many usual pauses after the first poll. */
 const FIRST_RECALL = [0.02, 0.2] as const;

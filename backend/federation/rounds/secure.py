@@ -202,7 +202,7 @@ class SecureRounds:
             return None
 
     def step(self, row: RoundRow) -> str | None:
-        """Close the stage if it is complete or its time is over.
+        """Close the stage if it is complete or its time is up.
 
         Applies the round once its sum can be opened. Returns the reason if the round has failed, else None. Raises as
         `aggregate_sum` and `finalize`; the coordinator then fails the round.

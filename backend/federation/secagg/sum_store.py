@@ -64,7 +64,7 @@ class SumStages:
         self._threads = threads or os.cpu_count() or 1
 
     def step(self, name: str) -> ServerStage:
-        """Close the current stage if it is complete or its time is over.
+        """Close the current stage if it is complete or its time is up.
 
         Returns the stage after that. A sum with too few members fails, and its record says why. `opened` ends stage
         unmask: that stage lasts until its deadline or until every secret has enough shares, which `poll` reports.
@@ -105,7 +105,7 @@ class SumStages:
 
         The stored state stays unchanged until `SecureSumStore.finish`. Raises SumFailed, after which the sum is
         `failed`; SharesAwaited if shares are false and more may arrive, after which the sum is due once all have
-        arrived or its time is over; or SumStageClosed at any other stage than unmask.
+        arrived or its time is up; or SumStageClosed at any other stage than unmask.
         """
         try:
             with reading_session(self._engine) as session:
@@ -134,7 +134,7 @@ class SumStages:
     def _waits_for_all(self, name: str) -> bool:
         """Let the `unmask` stage wait for every survivor's shares.
 
-        Returns False if all of them have arrived or the time is over.
+        Returns False if all of them have arrived or the time is up.
         """
         with self._stored.writing() as session:
             mine = self._stored.read(session, name, to_change=True)

@@ -91,7 +91,7 @@ def named_weights(upper: UpperEncoder) -> dict[str, NDArray[np.float32]]:
 
 
 def keep(encoder_dir: Path, upper: UpperEncoder, weights: Mapping[str, NDArray[np.float32]], bert: BertWeights) -> str:
-    """Store the encoder with these weights beside the first one; returns its digest.
+    """Store the encoder with these weights next to the first one; returns its digest.
 
     The folder appears at once. If only a head was trained, it shares graph and tokenizer with the first encoder.
     Trained layers need a graph of their own, which contains all of BERT and takes about ten seconds to export. Raises

@@ -319,7 +319,7 @@ def report_lists(
     axes: NDArray[np.float32],
     sharpness: float = SHARPNESS,
 ) -> ReportLists:
-    """Return what the lists of K prototypes are computed from; without shares these are even.
+    """Return what the lists of K prototypes are computed from; without shares, all are equal.
 
     The pool has vectors [n, D] and log popularity [n].
     """

@@ -35,7 +35,7 @@ class NoisyUpdate:
 
 
 def check_noise(protection: LocalLaplace, privacy: PrivacySettings) -> None:
-    """Raise ProtectionTooWeak if the noise is too weak for the reader, or n_u may not be sent in clear.
+    """Raise ProtectionTooWeak if the noise is too weak for the reader, or n_u may not be sent in the clear.
 
     The noise's strength is the ratio of scale to clip. Sending n_u needs the permission for exact sums, since no
     epsilon bounds what either reveals.
@@ -84,7 +84,7 @@ class LaplaceProtection:
     ) -> Sealed[NoisyUpdate]:
         """Add the noise, charge it to this channel of the ledger, seal the safetensors bytes.
 
-        samples: n_u, sent in clear and capped at weight_limit if that is above 1.
+        samples: n_u, sent in the clear and capped at weight_limit if that is above 1.
 
         Raises BudgetSpent, and ValueError if the update was clipped at more than the round's theta.
         """

@@ -21,7 +21,7 @@ ROUNDING: Final = 1e-9
 class ComputedUpdate:
     """An update as a task computed it, with everything that its cost depends on.
 
-    It is in clear, without private parameters.
+    It is in the clear, without private parameters.
 
     Args:
         shared: the tensors; neither clipped nor noisy yet.

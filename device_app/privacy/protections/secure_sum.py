@@ -186,7 +186,7 @@ def clip_norm(update: SharedUpdate, norm: float) -> NormClipped:
 
     Raises ValueError for NaN or infinity: nothing is released.
 
-    Formal guarantees: those of `NormClipped`, whatever the values.
+    Formal guarantees: those of `NormClipped`, for any values.
     """
     length = _norm(update)
     if not np.isfinite(length):

@@ -101,7 +101,7 @@ WORKERS = ViewWorkers()
 class SpawnedViews:
     """A process per view.
 
-    The device never reads a view's data in clear; it receives clipped, noisy gradients. The device's own process is
+    The device never reads a view's data in the clear; it receives clipped, noisy gradients. The device's own process is
     trusted: it serves the pages on which the reader reads and searches, and has both stores open. One view's
     computation is isolated from the other's store and gradient.
     """

@@ -112,7 +112,7 @@ FAILED = 1
 
 
 def store_files(store: Path) -> list[Path]:
-    """Return a store's file, and the two that SQLite keeps beside it while it is open."""
+    """Return a store's file, and the two that SQLite keeps next to it while it is open."""
     return [store.with_name(store.name + ending) for ending in BESIDE]
 
 

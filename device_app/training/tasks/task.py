@@ -22,7 +22,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Update:
-    """A task's result, in clear: it must be clipped, and noised or masked, before it may leave the device.
+    """A task's result, in the clear: it must be clipped, and noised or masked, before it may leave the device.
 
     tensors are named `g.<parameter>` if they are gradients; loss is the mean loss before the step, 0 if there is none;
     samples is the number of samples used. paid, if given, is called in the transaction that charges for the update: it

@@ -101,7 +101,7 @@ class FindingStudy(Study[Job, Result]):
 
 @dataclass(frozen=True)
 class FindingComparison(FindingStudy):
-    """Methods with their chosen hyper-parameters beside vanilla learning, on the test impressions."""
+    """Methods with their chosen hyper-parameters, compared with vanilla learning, on the test impressions."""
 
     part: ClassVar[str] = "test"
     trainings: int = 3

@@ -1,4 +1,4 @@
-"""Newsroom readers in two populations with known tastes, and how well groups separate them.
+"""Newsroom readers in two populations with known interests, and how well groups separate them.
 
 "Of the hour" reads football, politics and markets, and prefers the newest articles. "At leisure" reads food, travel and
 books, and prefers the oldest. All open articles of their favourite topics as the fleet's readers do. One ranker for

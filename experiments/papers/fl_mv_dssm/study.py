@@ -1,4 +1,4 @@
-"""`ownfeed evaluate fl-mv-dssm`: compares FL-MV-DSSM with its baselines, in tables beside the paper's."""
+"""`ownfeed evaluate fl-mv-dssm`: compares FL-MV-DSSM with its baselines, and with the paper's tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -163,7 +163,7 @@ def word_vectors(table: Vectors) -> Vectors:
 
 
 def bags(words: Rows, profile: Rows) -> csr_array:
-    """Return TF-IDF of title words, rows of length 1, with section and topic beside it as ones [n + 1, F]."""
+    """Return TF-IDF of title words, rows of length 1, with section and topic appended as ones [n + 1, F]."""
     titles = words[:, :TITLE_PIECES]
     row, _ = np.nonzero(titles)
     counts = csr_array((np.ones(len(row)), (row, titles[titles > 0])), shape=(len(words), int(titles.max()) + 1))

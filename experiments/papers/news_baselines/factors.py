@@ -64,7 +64,7 @@ class FactorisationMachine(NewsRanker):
 
 
 class Inception(nn.Module):
-    """Dense networks of 1, 2 and 3 layers beside each other, and a layer that joins their outputs."""
+    """Dense networks of 1, 2 and 3 layers in parallel, and a layer that joins their outputs."""
 
     def __init__(self, dim: int, hidden: int) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class DeepFusion(NewsRanker):
     """DFM: an inception module for each channel, merged by attention, and a linear score.
 
     The channels are the title's words, the section, the topic, and the entities: means of the clicks' vectors beside
-    the candidate's. Uncertain: the paper's text isn't at hand, so sizes and the form of attention are ours.
+    the candidate's. Uncertain: we don't have the paper's text, so sizes and the form of attention are ours.
     """
 
     def __init__(self, columns: ArticleColumns, hidden: int = CHANNEL_DIM) -> None:

@@ -68,7 +68,7 @@ class Dkn(NewsRanker):
 class Dan(NewsRanker):
     """Two CNNs, of title and entities with their types; attention over clicks and over an LSTM's states; <u, d>.
 
-    Both attentions ask the candidate. Uncertain: the paper's text isn't at hand; sizes are ours.
+    The candidate is the query of both attentions. Uncertain: we don't have the paper's text; sizes are ours.
     """
 
     def __init__(self, columns: ArticleColumns) -> None:

@@ -62,7 +62,9 @@ class NewsRanker(nn.Module, ABC):
         return MadeArticles(distinct, torch.cat(parts))
 
     def forward(self, clicks: Rows, candidates: Rows, readers: Rows, made: MadeArticles | None = None) -> Tensor:
-        """Rows clicks [b, H], candidates [b, R]; readers [b], 0 for unknown -> scores [b, R]. made: if known."""
+        """Rows clicks [b, H], candidates [b, R]; readers [b], 0 for unknown -> scores [b, R]. made: the
+        articles' vectors, if already computed.
+        """
         known = made or self.made(clicks, candidates)
         mask = torch.from_numpy((clicks != self.columns.padding).astype(np.float32))
         return self.scores(known.of(clicks), mask, known.of(candidates), torch.from_numpy(readers))

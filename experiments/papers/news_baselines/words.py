@@ -25,7 +25,7 @@ from models.scoring import inner_products
 DIM, HEADS, HEAD_DIM, ATTENTION_DIM = 64, 8, 8, 64
 """Of an article's vector, where the papers have 400, and what makes it."""
 READER_DIM, QUERY_DIM = 50, 64
-"""Of NPA's readers and of the queries made of them."""
+"""Of NPA's readers and of the queries computed from them."""
 CORRUPTED, DENOISED, DENOISING_STEPS, DENOISING_RATE = 0.3, 100, 300, 1e-3
 """EBNR's autoencoder: share of words left out, triples a step, steps, and Adam's rate."""
 Rows = NDArray[np.int64]
@@ -65,7 +65,7 @@ def nrms_model(columns: ArticleColumns) -> TwoParts:
 
 
 class Lstur(NewsRanker):
-    """LSTUR-ini: a title's CNN beside vectors of section and topic; a GRU that starts at the reader's vector."""
+    """LSTUR-ini: a title's CNN next to vectors of section and topic; a GRU that starts at the reader's vector."""
 
     def __init__(self, columns: ArticleColumns, readers: int) -> None:
         super().__init__(columns)
@@ -92,7 +92,7 @@ class Lstur(NewsRanker):
 
 
 class Npa(NewsRanker):
-    """Attention over words and over clicks, whose queries are made of the reader's vector.
+    """Attention over words and over clicks, whose queries are computed from the reader's vector.
 
     a = softmax(c' tanh(W q + b)) with q = relu(V e + v), once for words c and once for articles. 0, the unknown reader,
     has a vector of zeros.
@@ -119,7 +119,7 @@ class Npa(NewsRanker):
         return (masked_softmax(scores, mask)[..., None] * rows).sum(dim=-2)
 
     def scores(self, clicks: Tensor, mask: Tensor, candidates: Tensor, readers: Tensor) -> Tensor:
-        """<u, d>, both as this reader attends to them."""
+        """<u, d>, both with this reader's attention."""
         read, shown = (self.pooled(0, each[..., :-1], each[..., -1], readers) for each in (clicks, candidates))
         return inner_products(self.pooled(1, read, mask, readers), shown)
 

@@ -138,7 +138,7 @@ export class Recall {
     return found(answer, "personal", noticeOf(whyNot(why), { how: INSTEAD["kept"] }));
   }
 
-  /** The last answer, whatever its age; before the first one, what is found here. */
+  /** The last answer of any age; before the first one, what is found here. */
   private lastAnswer(search: Search): Found | null {
     const [answer, { trouble }] = [this.answers.personal(search.models.encoder), this.answers.asked];
     if (isSilent(trouble)) return answer ? found(answer, "personal") : inOwnPool(search);

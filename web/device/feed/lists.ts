@@ -1,4 +1,4 @@
-// Lists that are ranked or shown beside the feed: default list and popular articles.
+// Lists other than the feed: default list and popular articles.
 //
 // Popularity among readers comes from private counts; it is a score term and a list of its own.
 import { msOf } from "../protocol/moments";

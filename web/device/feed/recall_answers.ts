@@ -60,7 +60,7 @@ export class RecallAnswers {
     return found;
   }
 
-  /** The candidates of the kept answer, whatever report it answers. */
+  /** The candidates of the kept answer; it may answer any earlier report. */
   found(): Candidates | null {
     return this.inUse()?.found ?? null;
   }

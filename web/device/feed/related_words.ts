@@ -38,7 +38,7 @@ export function termsOf(text: string): SearchTerm[] {
   return terms;
 }
 
-/** The phrases that the list relates to this one, whatever the form of its first or last word. */
+/** The phrases that the list relates to this one, in any form of its first and last word. */
 function relatedTo(phrase: readonly string[]): readonly string[] {
   const { related } = listsRead();
   for (const first of phrase.length > 1 ? baseForms(phrase[0] as string) : [""])

@@ -3,7 +3,7 @@ import type { Values } from "../protocol/ring";
 import type { ModelEntry } from "../protocol/releases";
 
 export const PREFIX = "g.";
-/** Last name components of parameters that are never shared, whatever a release declares. */
+/** Last name components of parameters that are never shared, even if a release declares them shared. */
 const ALWAYS_PRIVATE: ReadonlySet<string> = new Set(["user_embedding"]);
 
 /** A tensor of an update: float32 in C order. */

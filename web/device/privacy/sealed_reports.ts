@@ -126,7 +126,7 @@ function memoOf(
 }
 
 /**
- * The report in use, whatever its age, under a release; null if another mode made it. Sending the same noisy values
+ * The report in use, of any age, under a release; null if another mode made it. Sending the same noisy values
  * again is post-processing: epsilon 0.
  */
 export function lastReport(

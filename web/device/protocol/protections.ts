@@ -21,7 +21,7 @@ const bits = optional(literal(32, 64), 32);
 
 /**
  * Uni-FedRec, eq. 8: every coordinate clipped, with Laplace noise on each; with a weight_limit above 1, n_u is sent in
- * clear.
+ * the clear.
  */
 export const localLaplace = record({
   kind: optional(literal("local_laplace"), "local_laplace"),

@@ -121,7 +121,7 @@ export class ReportChoice {
     return memoised(memo, this.policy.settings, { limit, clicks, now, ...found });
   }
 
-  /** The current report, whatever its age, if it can still be sent. */
+  /** The current report, of any age, if it can still be sent. */
   private leftOver(models: ReleaseModels): Sealed<RecallRequest> | null {
     const memo = this.desk.memo.latest();
     const found = memo && this.answering(memo, models);
@@ -168,7 +168,7 @@ export class ReportChoice {
 
 /**
  * The current report, ready to be sent again; null if another is due: if it is not of the reader's mode, there were
- * enough new clicks, or the window is over. carried: the codebook was carried over to another encoder; the end of the
+ * enough new clicks, or the window is past. carried: the codebook was carried over to another encoder; the end of the
  * window doesn't cause a new report then, since that would be charged without any new reading.
  */
 function memoised(

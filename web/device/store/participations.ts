@@ -27,8 +27,8 @@ export interface CountWindow {
 }
 
 /**
- * Time windows that are spent; times in milliseconds since 1970. Each display or click is in one window, whatever the
- * round's outcome.
+ * Time windows that are spent; times in milliseconds since 1970. Each display or click is in one window, regardless of
+ * the round's outcome.
  */
 export class CountLog {
   constructor(private readonly database: Database) {}

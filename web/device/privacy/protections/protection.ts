@@ -10,7 +10,7 @@ import type { PrivacySettings } from "../settings";
 export const ROUNDING = 1e-9;
 
 /**
- * A task's result, in clear and without private parameters, and what its cost depends on.
+ * A task's result, in the clear and without private parameters, and what its cost depends on.
  *
  * shared: neither clipped nor noised yet. samples: the number used. channel: the ledger's channel that pays. oneClick:
  * how far replacing one click by another moves the tensors; null: as far as replacing everything. paid: called in the

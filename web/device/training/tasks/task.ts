@@ -6,7 +6,7 @@ import { GRADIENT_PREFIX, type Batch, type BoundGraph, type GradientFn, type Par
 import type { Draws, SampleSource, TaskReading } from "../samples";
 
 /**
- * The result of a task on a reader's data, in clear: it must be clipped, and noised or masked, before it may leave.
+ * The result of a task on a reader's data, in the clear: it must be clipped, and noised or masked, before it may leave.
  *
  * tensors are named `g.<parameter>` if they are gradients; loss is the mean loss before the step, 0 if there is none;
  * samples: the number used. paid is called in the transaction that pays for the update, and records what must not be

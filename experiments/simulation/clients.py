@@ -64,6 +64,8 @@ class SimulatedDevice:
         """Return one reader's update, protected."""
         rng = np.random.default_rng((self.seed, round_number, reader))
         update = self.task.run(params, self.source(reader), self.grad, rng)
+        if self.protect is in_clear:
+            return update
         noise = np.random.default_rng((self.seed, round_number, reader, 1))
         return replace(update, tensors=self.protect(update, noise))
 
@@ -96,25 +98,29 @@ def blocks_of(readers: Sequence[int]) -> list[Sequence[int]]:
     return [readers[first : first + BLOCK] for first in range(0, len(readers), BLOCK)]
 
 
-def add_updates(updates: Iterable[Update], sums: Sums) -> float:
-    """Add each update to `sums`, in place, and return the sum of their losses."""
+def sum_updates(updates: Iterable[Update], sums: Sums) -> float:
+    """Write the sum of at least one update to `sums` and return the sum of their losses."""
     loss = 0.0
-    for update in updates:
+    for place, update in enumerate(updates):
         for name, total in sums.items():
-            total += update.tensors[name]
+            if place:
+                total += update.tensors[name]
+            else:
+                total[...] = update.tensors[name]
         loss += update.loss
     return loss
 
 
-def zeros(shapes: Shapes) -> dict[str, NDArray[np.float64]]:
-    """Return a sum of no updates."""
-    return {name: np.zeros(shape) for name, shape in shapes.items()}
+def empty_sums(shapes: Shapes) -> dict[str, NDArray[np.float64]]:
+    """Return room for a sum."""
+    return {name: np.empty(shape) for name, shape in shapes.items()}
 
 
-def block_sum(device: SimulatedDevice, params: Params, block: Sequence[int], round_number: int) -> PartialSum:
-    """Return the sum of one block's updates, computed here."""
-    sums = zeros(gradient_shapes(params))
-    loss = add_updates((device.update(params, reader, round_number) for reader in block), sums)
+def block_sum(
+    device: SimulatedDevice, params: Params, block: Sequence[int], round_number: int, sums: Sums
+) -> PartialSum:
+    """Compute the sum of one block's updates here, in `sums`, and return it."""
+    loss = sum_updates((device.update(params, reader, round_number) for reader in block), sums)
     return PartialSum(sums, loss, len(block))
 
 
@@ -125,7 +131,8 @@ class OneProcess:
     device: SimulatedDevice
 
     def partial_sums(self, params: Params, readers: Sequence[int], round_number: int) -> Iterator[PartialSum]:
-        return (block_sum(self.device, params, block, round_number) for block in blocks_of(readers))
+        sums = empty_sums(gradient_shapes(params))
+        return (block_sum(self.device, params, block, round_number, sums) for block in blocks_of(readers))
 
 
 @dataclass(frozen=True)
@@ -220,9 +227,7 @@ def _work(layout: Layout, slot: int, call: int, block: Sequence[int], round_numb
     if _weights_here[0] != call:
         _weights_here = (call, _shared_here.weights())
     device, params, sums = _device_here, _weights_here[1], _shared_here.sums(slot)
-    for total in sums.values():
-        total[...] = 0.0
-    return add_updates((device.update(params, reader, round_number) for reader in block), sums)
+    return sum_updates((device.update(params, reader, round_number) for reader in block), sums)
 
 
 def ranker_inputs(dim: int, features: int = 0, negatives: int = NEGATIVES) -> tuple[GraphInput, ...]:

@@ -15,8 +15,9 @@ from typing import Any
 import ray
 from ray.util import ActorPool
 
+from backend.federation.bounded_mean import gradient_shapes
 from device_app.training.gradients import Params
-from experiments.simulation.clients import PartialSum, SimulatedDevice, block_sum, blocks_of
+from experiments.simulation.clients import PartialSum, SimulatedDevice, block_sum, blocks_of, empty_sums
 
 NODE_THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Part of every worker's environment: one core each, as with `ManyProcesses`."""
@@ -72,7 +73,7 @@ class _Worker:
         self._device = make_device()
 
     def block_sum(self, params: Params, block: Sequence[int], round_number: int) -> PartialSum:
-        return block_sum(self._device, params, block, round_number)
+        return block_sum(self._device, params, block, round_number, empty_sums(gradient_shapes(params)))
 
     def node(self) -> str:
         """Return the id of this worker's node."""

@@ -37,7 +37,6 @@ EXTREMES: Mapping[str, Callable[[list[float]], float]] = {"least": min, "greates
 
 
 def rows_of(file: Path = FILE) -> list[dict[str, Any]]:
-    """Return the rows of the TOML file."""
     rows: list[dict[str, Any]] = tomllib.loads(file.read_text(encoding="utf-8"))["row"]
     return rows
 
@@ -108,7 +107,6 @@ LISTED = re.compile(rf"{REPRODUCED}.*?{END}", re.S)
 
 
 def documents(root: Path = ROOT) -> Iterator[Path]:
-    """Return the paths of all documents."""
     for path in sorted(root.rglob("*.md")):
         if not LIBRARIES & set(path.relative_to(root).parts):
             yield path
@@ -170,7 +168,6 @@ def _has(row: Sequence[Cell], name: tuple[str, ...]) -> bool:
 
 
 def markdown(table: Table, notes: Sequence[str]) -> str:
-    """Return a table as markdown, with notes below it."""
     lines = ["| " + " | ".join(column.replace("|", "\\|") for column in table.columns) + " |"]
     lines.append("|" + "---|" * len(table.columns))
     for row in table.rows:

@@ -98,7 +98,6 @@ class Study(ABC, Generic[Job, Run]):
         raise ValueError(f"out: runs of {type(self).__name__} can't be written to a file; omit --out")
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[Job, Run]:
-        """Return the runs of rows written by `rows`."""
         return {}
 
 

@@ -76,8 +76,6 @@ class EditedDraft:
 
 
 class SectionAtWork:
-    """One section writing one edition."""
-
     def __init__(
         self, section: Section, world: World, claims: Claims, first: datetime, now: datetime, seed: int
     ) -> None:

@@ -38,7 +38,6 @@ def _called(_: Scene, person: Person, role: str) -> Person:
 
 
 def _others(_: Scene, pool: Sequence[Any], one: object) -> list[Any]:
-    """Return the pool without the one."""
     return [other for other in pool if other is not one]
 
 

@@ -148,8 +148,6 @@ class StateCollector:
 
 
 def router(services: Services, metrics: BackendMetrics) -> APIRouter:
-    """The metrics route."""
-
     def may_read(request: Request) -> None:
         if not is_operator(request.headers.get("authorization", ""), services.metrics_token):
             raise MetricsTokenNeeded

@@ -211,8 +211,6 @@ class RoundChoice:
 
 @dataclass(frozen=True)
 class RoundPurpose:
-    """Choices for one purpose."""
-
     title: str
     line: str
     choices: tuple[RoundChoice, ...]

@@ -135,7 +135,6 @@ class TemplateRenderer:
         )
 
     def page(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
-        """A page of the console."""
         text = self.templates.get_template(f"console/{template}.html").render(
             **{
                 "here": request.url.path,
@@ -147,7 +146,6 @@ class TemplateRenderer:
         return HTMLResponse(text, status_code=status_code, headers=HEADERS)
 
     def file(self, version: str, name: str) -> Response:
-        """A static file of this version, or 404."""
         if version != self.version or name not in self.static:
             return Response(status_code=404)
         kept = {"cache-control": "private, max-age=31536000, immutable", "x-content-type-options": "nosniff"}

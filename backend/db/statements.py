@@ -51,7 +51,6 @@ class StatementAnswer:
     rowcount: int
 
     def first(self) -> tuple[Any, ...] | None:
-        """The first row, or None."""
         return self.rows[0] if self.rows else None
 
     def scalar(self) -> Any:

@@ -69,8 +69,6 @@ class BatchTask(Protocol[Batch_contra, Result_co]):
 
 
 class BatchExecutor(Protocol):
-    """Computes batches."""
-
     def map(self, task: BatchTask[Batch, Result], batches: Iterable[Batch]) -> Iterator[Result]:
         """Yield the result of each batch, in order. Raises ClusterUnavailable."""
 

@@ -109,7 +109,6 @@ class SharedEncoders:
 
     @classmethod
     def of(cls, settings: BackendSettings) -> SharedEncoders:
-        """From the settings."""
         return cls(settings.encoder_dir, settings.open_storage().under(ENCODER_FOLDER) if settings.storage else None)
 
     def take_for(self, release: str) -> None:

@@ -195,7 +195,6 @@ def keep(frontier: Frontier) -> None:
 
 
 def measured_gains(rows: Sequence[FrontierRow]) -> list[DrawnGain]:
-    """The gains of the rows to be drawn."""
     return [DrawnGain(row.mode, row.epsilon, row.gain[DEPTH].mean) for row in rows if row.drawn]
 
 

@@ -220,7 +220,6 @@ class _Builder:
             self._start(name, {key: unescape(value) for key, value in _ATTRIBUTE.findall(attributes)})
 
     def finished(self) -> str:
-        """The body."""
         full = self.full
         self._close_blocks(0)
         if not full:

@@ -126,7 +126,6 @@ class NewsPool:
             return [row for block in reading.blocks for row in block.rows]
 
     def live_titles(self, now: datetime) -> set[str]:
-        """The titles of `live`."""
         with reading(self._engine) as connection:
             return set(connection.scalars(select(NewsRow.title).where(is_live(self.horizon(now)))))
 

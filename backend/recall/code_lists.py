@@ -99,7 +99,6 @@ class CodeListStore:
     """Lists by catalogue and codebook, made on first use or in advance, and kept as long as their catalogue."""
 
     def __init__(self, *, sharpness: float = SHARPNESS, threads: int = 1) -> None:
-        """threads: threads of one search."""
         self._sharpness, self._threads = sharpness, threads
         self._kept: WeakKeyDictionary[Catalogue, Mapping[str, CodeLists]] = WeakKeyDictionary()
         self._making = threading.Lock()

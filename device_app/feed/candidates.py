@@ -63,7 +63,6 @@ class Columns:
         )
 
     def take(self, rows: NDArray[np.intp]) -> Columns:
-        """Return the columns of these rows only."""
         return Columns(**{name: column[rows] for name, column in self._all().items()})
 
     def joined(self, other: Columns) -> Columns:
@@ -91,7 +90,6 @@ class CardColumns:
         self._columns = Columns.of(())
 
     def of(self, cards: Sequence[NewsCard]) -> Columns:
-        """Return the columns of these cards."""
         new = [card for card in cards if not self._knows(card)]
         if len(self._cards) + len(new) > CARDS_KEPT:
             self.forget()
@@ -128,7 +126,6 @@ class Candidates:
 
     @cached_property
     def columns(self) -> Columns:
-        """All columns of the cards."""
         return Columns.of(self.cards) if self.known is None else self.known
 
     @property
@@ -138,17 +135,14 @@ class Candidates:
 
     @property
     def topics(self) -> Codes:
-        """Codes of the topics, [n]."""
         return self.columns.topics
 
     @property
     def sections(self) -> Codes:
-        """Codes of the sections, [n]."""
         return self.columns.sections
 
     @property
     def publishers(self) -> Codes:
-        """Codes of the publishers, [n]."""
         return self.columns.publishers
 
     @property

@@ -48,7 +48,6 @@ class Cap:
         return found
 
     def only(self, rows: NDArray[np.intp]) -> Cap:
-        """Return the same cap on these rows only."""
         return Cap(self.column[rows], self.limit, self.more)
 
 
@@ -60,7 +59,6 @@ class Share:
     least: int
 
     def only(self, rows: NDArray[np.intp]) -> Share:
-        """Return the same share on these rows only."""
         return Share(self.rows[rows], self.least)
 
     def beside(self, taken: Sequence[int]) -> Share:

@@ -78,7 +78,6 @@ class Feed:
     left_out: int = 0
 
     def in_slot(self, *slots: PageSlot) -> tuple[FeedItem, ...]:
-        """Return the items of these slots, in feed order."""
         return tuple(item for item in self.items if item.slot in slots)
 
     @property

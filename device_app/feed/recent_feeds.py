@@ -68,7 +68,6 @@ class RecentFeeds:
         return _read(self._stores.feeds.last())
 
     def feed(self, feed_id: str) -> Feed | None:
-        """Return the stored feed with this id, or None."""
         return _read(self._stores.feeds.get(feed_id))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:

@@ -166,12 +166,10 @@ class Serving:
         self.changed()
 
     def page(self, feed_id: str) -> Feed | None:
-        """Return a stored feed by its id, or None."""
         last = self._last
         return last if last is not None and last.feed_id == feed_id else self.feed_context.kept.feed(feed_id)
 
     def item(self, feed_id: str | None, news_id: str) -> FeedItem | None:
-        """Return an item of a feed, for its reason; None if there is none."""
         feed = self.page(feed_id) if feed_id else None
         return next((item for item in feed.items if item.card.id == news_id), None) if feed else None
 

@@ -138,7 +138,6 @@ class Fleet:
         )
 
     def close(self) -> None:
-        """Close every device."""
         self._closing.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
         for member in self.members:

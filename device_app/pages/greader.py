@@ -96,7 +96,6 @@ class AppApi:
         return own
 
     def feeds(self) -> tuple[OwnFeed, ...]:
-        """Return the followed feeds."""
         return self._own.feeds()
 
     def subscriptions(self) -> dict[str, Any]:
@@ -209,7 +208,6 @@ class AppApi:
         return {"query": typed, "numResults": 1, "streamId": f"feed/{key}", "streamName": found.title or found.url}
 
     def rename_tag(self, form: Form) -> None:
-        """Rename a folder."""
         self._own.rename_folder(_folder(_label(_one(form, "s") or "")), _folder(_label(_one(form, "dest") or "")))
 
     def disable_tag(self, form: Form) -> None:

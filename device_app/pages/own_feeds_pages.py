@@ -25,7 +25,6 @@ FormPlace = Annotated[str | None, Form(pattern=PLACE)]
 
 
 def router(renderer: PageRenderer) -> APIRouter:
-    """Return the routes of the Feeds pages."""
     device = renderer.device
     routes = renderer.router()
 

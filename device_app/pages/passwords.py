@@ -39,7 +39,6 @@ class PasswordFile:
         self._path = path
 
     def is_set(self) -> bool:
-        """Return whether there is a password."""
         return self._kept() is not None
 
     def set(self, password: str) -> None:
@@ -51,7 +50,6 @@ class PasswordFile:
         self._path.unlink(missing_ok=True)
 
     def matches(self, password: str) -> bool:
-        """Return whether this is the password."""
         kept = self._kept()
         if kept is None:
             return False
@@ -89,7 +87,6 @@ class PasswordLimiter:
             return math.ceil(max(mine, _left(self._all, GUESSES_IN_ALL, SPAN_IN_ALL_SEC, now)))
 
     def wrong(self, address: str) -> None:
-        """Count a wrong password."""
         now = self._clock()
         with self._lock:
             self._of.setdefault(address, deque()).append(now)

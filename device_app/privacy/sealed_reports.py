@@ -152,7 +152,6 @@ def seal_cover(
 
 
 def meaning_of(kept: Memo) -> ReportMeaning:
-    """Return the meaning of the current report."""
     flat = np.frombuffer(kept.gram, dtype="<f4")
     width = round(flat.size**0.5)
     return ReportMeaning(kept.meaning, kept.mechanism, kept.encoder, kept.directions, flat.reshape(width, width))

@@ -210,7 +210,6 @@ class CodeReporter(CodebookReporter[RandomisedCode]):
         return UNKNOWN if reader is None else nearest(self.prototypes, reader.vector)
 
     def make(self, reader: ReportInput | None, noise: NoiseSource) -> tuple[CodeReport, Clear]:
-        """Draw a code."""
         true = self.uniform(noise) if reader is None else self.value(reader)
         report = CodeReport(codebook=self.codebook.size, code=self.mechanism.release(true, noise))
         return report, () if reader is None else ((float(true),),)

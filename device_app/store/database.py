@@ -209,7 +209,6 @@ class Database:
             self._depth = 0
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a query."""
         with self._lock, self._store_errors():
             return self._connection.execute(sql, values).fetchall()
 
@@ -453,7 +452,6 @@ class LazyDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See `Database.transaction`."""
         with self._lock:
             database = self._open()
         with database.transaction():
@@ -480,13 +478,11 @@ class LazyDatabase:
             database.erase()
 
     def fold(self) -> None:
-        """See `Database.fold`."""
         database = self.known()
         if database is not None:
             database.fold()
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             if self._opened is not None:
                 self._opened.close()

@@ -22,8 +22,6 @@ class StoredDefaultList:
 
 
 class DefaultListStore:
-    """The last default list."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._current = RowCache(database, self._read)
@@ -33,7 +31,6 @@ class DefaultListStore:
         return self._current.get()
 
     def keep(self, *, etag: str | None, release: str, encoder: str, news_ids: Sequence[str], at: datetime) -> None:
-        """Replace the list."""
         with self._database.transaction():
             self._database.write(
                 """INSERT OR REPLACE INTO front (only, etag, release, encoder, news_ids, kept_at)

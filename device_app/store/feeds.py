@@ -40,13 +40,11 @@ class FeedStore:
             )
 
     def last(self) -> StoredFeed | None:
-        """Return the newest feed."""
         return _feed(
             self._database.row("SELECT feed_id, made_at, content FROM feed ORDER BY made_at DESC, rowid DESC LIMIT 1")
         )
 
     def get(self, feed_id: str) -> StoredFeed | None:
-        """Return a stored feed, or None if it is no longer stored."""
         return _feed(self._database.row("SELECT feed_id, made_at, content FROM feed WHERE feed_id = ?", (feed_id,)))
 
     def beside(self, feed_id: str) -> tuple[str | None, str | None]:

@@ -19,8 +19,6 @@ FORGET_UNFOLLOWED = """DELETE FROM meaning WHERE kind = 'topic'
 
 @dataclass(frozen=True)
 class Reaction:
-    """One reaction to one article."""
-
     news_id: str
     kind: ReactionKind
     at: datetime

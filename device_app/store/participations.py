@@ -184,7 +184,6 @@ class Participations:
             )
 
     def get(self, round_id: str) -> Participation | None:
-        """Return a round, or None."""
         return next((one for one in self.list() if one.round == round_id), None)
 
     def may_have(self, round_id: str, opened_at: datetime) -> bool:

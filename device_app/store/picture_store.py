@@ -103,7 +103,6 @@ class PictureStore:
         )
 
     def drop(self) -> None:
-        """Delete all pictures."""
         with self._database.transaction():
             self._database.write("DELETE FROM picture_list")
             self._database.write("DELETE FROM picture")

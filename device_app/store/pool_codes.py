@@ -63,7 +63,6 @@ class PoolStore:
         return self._current.get()
 
     def part(self, digest: str) -> bytes | None:
-        """Return a part by its hash."""
         row = self._database.row("SELECT content FROM pool_part WHERE sha256 = ?", (digest,))
         return row[0] if row else None
 

@@ -47,7 +47,6 @@ class Release:
         return self.manifest.release
 
     def has_graph(self, model: str, purpose: str) -> bool:
-        """Return whether the release has this graph."""
         return model in self.manifest.models and purpose in self.manifest.models[model].graphs
 
     def graph(self, model: str, purpose: str) -> bytes:

@@ -157,7 +157,6 @@ class OwnFeedsSync:
         return self._server.opml()
 
     def close(self) -> None:
-        """Close the connections."""
         self._server.client.close()
 
     def _and_list(self, done: T) -> T:

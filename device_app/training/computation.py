@@ -85,7 +85,6 @@ class ComputationFactory:
         self._session: object = None
 
     def make(self, release: Release, manifest: RoundManifest) -> Computation:
-        """Return the computation of one round on one release."""
         return Computation(self, release, manifest)
 
     def gradients(self, graph: bytes, *, private: tuple[str, ...], own: Params) -> OnnxGradients:

@@ -88,7 +88,6 @@ class FaultyTransport(httpx.BaseTransport):
         )
 
     def close(self) -> None:
-        """Close the network."""
         self._network.close()
 
 

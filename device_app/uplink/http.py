@@ -181,7 +181,6 @@ class HttpClient:
         )
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def get(

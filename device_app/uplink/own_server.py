@@ -52,7 +52,6 @@ class OwnServer:
         self._newest: str | None = None
 
     def feeds(self) -> FeedListing:
-        """Return all followed feeds."""
         etag = self._listed[0] if self._listed else None
         answer = self.client.get(
             f"{PREFIX}feeds", words=REQUESTS("own_list"), purpose=PURPOSE, etag=etag, limit_bytes=LIST_LIMIT_BYTES
@@ -105,7 +104,6 @@ class OwnServer:
         return self._ask("restore", named, FeedsChanged, REQUESTS("own_restore"))
 
     def refresh(self, wanted: RefreshFeeds) -> FeedsChanged:
-        """Refresh feeds now."""
         return self._ask("refresh", wanted, FeedsChanged, REQUESTS("own_refresh"))
 
     def rename_folder(self, wanted: RenameFolder) -> FeedsChanged:

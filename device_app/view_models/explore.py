@@ -134,7 +134,6 @@ class SearchesView:
     use: str
 
     def saved(self, words: str) -> SavedSearch | None:
-        """Return the saved search with these words, or None."""
         plain = " ".join(words.split())
         return next((line.search for line in self.searches if line.search.words == plain), None)
 

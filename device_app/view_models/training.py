@@ -94,7 +94,6 @@ def training_view(
     *,
     paused: bool,
 ) -> TrainingView:
-    """Return the training page."""
     seen, kept = trainer.seen, stores.participations.list()
     status = seen.status
     sums = ledger.repository.of_sums()

@@ -64,7 +64,6 @@ class NewspaperPool:
         return cls(tuple(cards), unit(vectors), tuple(names), listed, similarity_floor(vectors))
 
     def rows(self, *, section: str | None = None, topic: str | None = None) -> list[int]:
-        """Return the rows of a section, or of one of its topics."""
         return [
             row
             for row, card in enumerate(self.cards)
@@ -105,8 +104,6 @@ def default_ranker() -> Ranker:
 
 @dataclass(frozen=True)
 class PageCard:
-    """One card of a page."""
-
     row: int
     slot: PageSlot
     reason: Reason

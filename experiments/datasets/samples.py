@@ -53,7 +53,6 @@ class TrainingSamples:
         return len(self.read)
 
     def of_reader(self, reader: int) -> NDArray[np.int64]:
-        """Return the samples of one reader."""
         first, after = np.searchsorted(self.reader, (reader, reader + 1))
         return np.arange(first, after)
 

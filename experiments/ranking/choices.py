@@ -78,7 +78,6 @@ def choices(mind: Mind, vectors: dict[int, NDArray[np.float32]]) -> Table:
 
 
 def with_history(impressions: Impressions) -> Impressions:
-    """Return the impressions whose reader has a history."""
     kept = np.flatnonzero(impressions.histories.lengths)
     real = np.isin(impressions.candidates.owners, kept)
     return Impressions(

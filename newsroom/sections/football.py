@@ -148,7 +148,6 @@ def _times(m: Match, scene: Scene) -> tuple[datetime, ...]:
 
 
 def _tally(goals: Sequence[Goal]) -> dict[str, list[Goal]]:
-    """Return the goals by scorer."""
     tally: dict[str, list[Goal]] = {}
     for goal in goals:
         tally.setdefault(goal.by.name, []).append(goal)

@@ -91,7 +91,6 @@ class SecureSumUpdates(MaskedUpdates[SecureSum]):
 
     @property
     def radius(self) -> float | None:
-        """The clip."""
         return self.protection.clip
 
     def decode(self, shapes: Shapes, terms: SumTerms, total: RingVector, survivors: int) -> WeightedSum:

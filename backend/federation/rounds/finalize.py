@@ -118,7 +118,6 @@ class RoundContextLoader:
 
 
 def request_of(row: RoundRow) -> RoundRequest:
-    """Return the request that opened the round."""
     seconds = (row.closes_at - row.opened_at).total_seconds()
     return RoundRequest(row.system, row.cohort, row.cohort_minimum, seconds, row.admission)
 

@@ -199,7 +199,6 @@ def is_paused(session: Session) -> bool:
 
 
 def round_status(session: Session, row: RoundRow) -> RoundStatus:
-    """Return the public status of a round."""
     follow_up = session.get(FollowUpRow, row.number)
     next_one = None
     if follow_up is not None and follow_up.reason is None:

@@ -75,7 +75,6 @@ class Members:
             raise SumMessageRefused("This member's vector is not in the sum.", field="pseudonym")
 
     def keys_of(self, members: tuple[int, ...]) -> dict[int, AdvertisedKeys]:
-        """Return the keys that these members advertised."""
         return {member: _advertised(body) for member, body in self.messages.bodies("keys", members)}
 
     def roster(self, pseudonym: str) -> Roster:

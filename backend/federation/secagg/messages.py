@@ -84,7 +84,6 @@ def pack_shared(shared: SharedKeys) -> bytes:
 
 
 def commitment_of(packed: bytes) -> bytes:
-    """Return the commitment to the seed."""
     return packed[:KEY_BYTES]
 
 
@@ -305,8 +304,6 @@ class Messages(Protocol):
 
 @dataclass
 class InMemoryMessages:
-    """The messages of one sum in memory."""
-
     entries: dict[MessageStage, dict[int, Entry]] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     claimed: set[bytes] = field(default_factory=set)

@@ -50,7 +50,6 @@ BERT_BATCH = 64
 
 
 def run(folder: Path) -> StepResult:
-    """Run the job in `folder`."""
     job = SplitStepJob.model_validate_json((folder / JOB).read_text(encoding="utf-8"))
     torch.set_num_threads(job.threads)
     titles: list[str] = json.loads((folder / TITLES).read_text(encoding="utf-8"))

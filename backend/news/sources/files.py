@@ -39,8 +39,6 @@ def open_source(path: Path) -> BinaryIO:
 
 
 class _File(StaticSource):
-    """A source of one file."""
-
     name: ClassVar[str]
     file: Path
 
@@ -52,8 +50,6 @@ class _File(StaticSource):
 
 @dataclass(frozen=True)
 class JsonLinesSource(_File):
-    """A file of JSON lines."""
-
     name: ClassVar[str] = "jsonl"
     help: ClassVar[str] = "A file with one article as JSON per line."
 

@@ -117,7 +117,6 @@ class BasisScanStore:
     """
 
     def __init__(self, threads: int = 1) -> None:
-        """threads: threads of one search."""
         self._threads = threads
         self._kept: WeakKeyDictionary[Catalogue, tuple[tuple[bytes, BasisScan], ...]] = WeakKeyDictionary()
         self._making = threading.Lock()

@@ -49,7 +49,6 @@ class Ledger:
 
     @property
     def ceilings(self) -> Ceilings:
-        """The ceilings in force."""
         return self._ceilings()
 
     def listen(self, listener: Callable[[str], None]) -> None:

@@ -217,7 +217,6 @@ class _Devices:
     task_of: Callable[[int], LocalTask]
 
     def update(self, params: Weights, reader: int, round_number: int) -> Update:
-        """Return one reader's update."""
         rng = np.random.default_rng((self.seed, round_number, reader))
         return self.task_of(reader).run(params, self.population.source(reader), self.engine, rng)
 

@@ -150,8 +150,6 @@ def _prime(bits: int) -> mpz:
 
 
 class Encryptor(Protocol):
-    """A key that encrypts."""
-
     def encrypt(self, message: int) -> Any:
         """Return a fresh ciphertext."""
 

@@ -64,7 +64,6 @@ class Protocol:
 
     @property
     def both(self) -> TestImpressions:
-        """The validation impressions, then the test impressions."""
         return _joined(self.validation, self.test)
 
 
@@ -175,7 +174,6 @@ class Replayed:
         return [self._vectors(each) for each in rows]
 
     def aucs(self, choice: ModelChoice) -> Floats:
-        """Return one AUC for each impression."""
         found = np.zeros(len(choice.which))
         for used in np.unique(choice.which):
             mine = np.flatnonzero(choice.which == used)

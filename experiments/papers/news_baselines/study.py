@@ -172,11 +172,9 @@ class NewsBaselineStudy(Study[BaselineJob, Figures]):
         return f"{job.method}, seed {job.seed}: {np.mean(run, axis=0).round(4).tolist()}"
 
     def rows(self, job: BaselineJob, run: Figures) -> list[dict[str, Any]]:
-        """One row."""
         return [{"job": asdict(job), "figures": run}]
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> dict[BaselineJob, Figures]:
-        """The runs of stored rows."""
         return {BaselineJob(**row["job"]): tuple((a, b, c) for a, b, c in row["figures"]) for row in rows}
 
     def tables(self, runs: Mapping[BaselineJob, Figures]) -> list[Table]:

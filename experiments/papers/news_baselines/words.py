@@ -58,7 +58,6 @@ def fednewsrec_model(columns: ArticleColumns) -> TwoParts:
 
 
 def nrms_model(columns: ArticleColumns) -> TwoParts:
-    """Return NRMS."""
     contexts = self_attention(dim=WORD_DIM, heads=HEADS, head_dim=HEAD_DIM, bias=True)
     view = TextView([contexts], AdditiveAttention(DIM, ATTENTION_DIM))
     return TwoParts(columns, view, nrms(heads=HEADS, head_dim=HEAD_DIM, attention_dim=ATTENTION_DIM))

@@ -117,7 +117,6 @@ class UniFedRecStudy(Study[Job, dict[str, Any]]):
 
     @cached_property
     def samples(self) -> TrainingSamples:
-        """Return the training readers' samples."""
         return history_samples(self.split.train, len(self.news))
 
     @cached_property

@@ -115,7 +115,6 @@ class DrawnGain:
 
     @property
     def level(self) -> bool:
-        """See `FrontierRow`."""
         return self.epsilon == 0 or math.isinf(self.epsilon)
 
 

@@ -118,7 +118,6 @@ class StoredChain(ChainFile):
             self._objects.put(f"{each.release}.json", each.model_dump_json().encode())
 
     def read(self) -> dict[int, NotedRelease]:
-        """See `ChainFile`."""
         keys = [each.key for each in self._objects.list() if each.key.endswith(".json")]
         with ThreadPoolExecutor(READ_AT_ONCE) as readers:
             releases = list(readers.map(self._release, keys))

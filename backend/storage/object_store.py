@@ -109,16 +109,13 @@ class LocalFolder:
             write_durably(path, content)
 
     def read(self, key: str) -> bytes:
-        """See `ObjectStore`."""
         return (self.folder / key).read_bytes()
 
     def read_into(self, key: str, buffer: memoryview) -> None:
-        """See `ObjectStore`."""
         with (self.folder / key).open("rb") as file:
             file.readinto(buffer)
 
     def path(self, key: str) -> Path:
-        """See `ObjectStore`."""
         path = self.folder / key
         path.stat()  # raises FileNotFoundError
         return path
@@ -131,7 +128,6 @@ class LocalFolder:
         """There are no copies."""
 
     def list(self, below: str = "") -> Iterator[StoredObject]:
-        """See `ObjectStore`."""
         for path in files_below(self.folder / below):
             with suppress(FileNotFoundError):  # removed by another process meanwhile
                 yield StoredObject(path.relative_to(self.folder).as_posix(), path.stat().st_mtime)

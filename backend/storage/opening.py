@@ -40,20 +40,16 @@ class RemoteFolder:
         return self._root
 
     def under(self, name: str) -> RemoteFolder:
-        """See `ObjectStore`."""
         return RemoteFolder(self._files, f"{self._root}/{name}", self._copies / name)
 
     def put(self, key: str, content: bytes | memoryview) -> None:
-        """See `ObjectStore`."""
         self._ask(lambda: self._files.pipe_file(f"{self._root}/{key}", bytes(content)))
 
     def read(self, key: str) -> bytes:
-        """See `ObjectStore`."""
         found: bytes = self._ask(lambda: self._files.cat_file(f"{self._root}/{key}"))
         return found
 
     def read_into(self, key: str, buffer: memoryview) -> None:
-        """See `ObjectStore`."""
         content, room = self.read(key), buffer.cast("B")
         size = min(len(content), len(room))
         room[:size] = content[:size]
@@ -68,7 +64,6 @@ class RemoteFolder:
         return copy
 
     def forget_copy(self, key: str) -> bool:
-        """See `ObjectStore`."""
         try:
             (self._copies / key).unlink()
         except FileNotFoundError:
@@ -76,7 +71,6 @@ class RemoteFolder:
         return True
 
     def forget_copies(self, keep: Collection[str], *, older_than_sec: float) -> None:
-        """See `ObjectStore`."""
         limit = time.time() - older_than_sec
         for path in files_below(self._copies):
             with suppress(FileNotFoundError):  # another process of this machine does the same
@@ -85,7 +79,6 @@ class RemoteFolder:
                     path.unlink()
 
     def list(self, below: str = "") -> Iterator[StoredObject]:
-        """See `ObjectStore`."""
         beginning = f"{self._root}/"
         found = self._ask(lambda: self._files.find(f"{beginning}{below}".rstrip("/"), detail=True))
         for name, about in found.items():

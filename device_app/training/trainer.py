@@ -226,11 +226,9 @@ class Trainer:
         return self._open
 
     def may_have_part(self, status: RoundStatus) -> bool:
-        """See `RoundWork`."""
         return self._participations.may_have(status.round, status.opened_at)
 
     def ask_for_place(self, message: CheckIn) -> RoundOffer | None:
-        """See `RoundWork`."""
         self.stage = "checking in"
         signed = self._uplink.check_in(seal_check_in(message))
         if signed is None:
@@ -251,14 +249,12 @@ class Trainer:
             raise NotEligible(f"the offer is malformed: {type(malformed).__name__}: {malformed}.") from malformed
 
     def join(self, offer: RoundOffer) -> None:
-        """See `RoundWork`."""
         if offer.manifest.terms is not None:
             assert self._offered is not None, "an offer must be joined in the step that received it"
             self.summing.begin(offer, self._offered)
         self._due_update(offer)
 
     def check_wanted(self, task: str) -> None:
-        """See `RoundWork`."""
         self._consent.check(task)
 
     def check_signer(self, signed: SignedOffer) -> RoundOffer:
@@ -325,7 +321,6 @@ class Trainer:
         return self._due[manifest.round]
 
     def update(self, offer: RoundOffer) -> ComputedUpdate | None:
-        """See `RoundWork`."""
         update = self._due_update(offer)
         if not update.is_due(self._clock()):
             return None
@@ -338,7 +333,6 @@ class Trainer:
         return found
 
     def send(self, offer: RoundOffer, update: ComputedUpdate) -> UploadReceipt:
-        """See `RoundWork`."""
         self._consent.check(offer.manifest.task)
         kept = self._delivery.keep(offer, update)
         self.stage = "sending"

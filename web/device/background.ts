@@ -20,7 +20,7 @@ export interface Times {
   readonly wait: (seconds: number) => Promise<boolean>;
 }
 
-/** The requests made at these times. None of them throws. */
+/** Requests that the device makes at drawn times; none of them throws. */
 export interface Asking {
   /** Whether a list from an earlier visit is stored here. */
   readonly hasList: () => boolean;

@@ -159,7 +159,7 @@ class SecureRounds:
                 case RevealedShares():
                     again = self._store.exchange.reveal(round_id, pseudonym, message, note)
                 case _:
-                    raise TypeError(f"message: {type(message).__name__} belongs to no stage")
+                    raise TypeError(f"message: {type(message).__name__} does not belong to any stage")
         return UploadReceipt(round=round_id, sha256=digest(body), duplicate=again)
 
     def receive_masked(self, round_id: RoundId, pseudonym: Pseudonym, coming: Path, sha256: str) -> UploadReceipt:

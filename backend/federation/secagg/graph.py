@@ -87,7 +87,7 @@ class CohortSplit(BaseModel):
 
 
 def threshold_of(terms: SumTerms, members: int) -> int:
-    """Return t for this many members: how many of them, or of a neighbourhood, a secret needs."""
+    """Return t for this many members, or neighbours: the number of shares from which a secret can be opened."""
     chosen = choose_neighbourhood(members) if terms.graph == "sparse" else None
     return chosen.threshold if chosen else max(2, required_threshold(terms, members))
 

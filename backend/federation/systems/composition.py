@@ -43,7 +43,7 @@ class GateRound:
     seconds_minimum: float
 
     def after(self, request: RoundRequest) -> RoundRequest:
-        """Return its request after a round opened by `request`, with the same cohort, at least 2."""
+        """Return the request for the vote after a round opened by `request`, with the same cohort, at least 2."""
         cohort = min(request.cohort, self.cohort_limit)
         return replace(
             request,

@@ -32,7 +32,6 @@ class PooledNews:
     states: NDArray[np.float16]
 
     def product(self, rows: Sequence[int], slopes: NDArray[np.float32]) -> Params:
-        """See `PublicNews.product`."""
         return self.graph(self.parameters, {"pooled": self.states[rows].astype(np.float32), "slopes": slopes}).tensors
 
 

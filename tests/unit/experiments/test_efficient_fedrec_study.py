@@ -47,7 +47,7 @@ def models() -> SplitModels:
     return SplitModels.start(np.random.default_rng(1).normal(size=(NEWS, 384)).astype(np.float32))
 
 
-def test_split_gradients_equal_fedrecs_whole_model_ones_weighted_by_samples(
+def test_split_gradients_equal_those_of_the_whole_model_weighted_by_samples(
     samples: TrainingSamples, models: SplitModels
 ) -> None:
     drawn = samples.candidates(np.arange(len(samples)), 4, np.random.default_rng(2))

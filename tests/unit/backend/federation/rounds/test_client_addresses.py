@@ -83,7 +83,7 @@ def test_addresses_of_one_ipv6_network_are_one_source() -> None:
     assert rotated == {those.source("2001:db8:1:2::")}
 
 
-def test_unbounded_network_has_no_source_and_cannot_be_spoofed() -> None:
+def test_addresses_in_unlimited_networks_have_no_source_and_cannot_be_faked() -> None:
     those = addresses(unbounded=("127.0.0.0/8",), proxies=("10.0.0.0/8",))
     assert those.source("127.0.0.1") is None
     assert those.source("198.51.100.7", ["127.0.0.1"]) is not None

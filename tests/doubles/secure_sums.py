@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import copy
 import secrets
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Connection
 
+from backend.federation.secagg.exchange import MemberExchange, nothing
 from backend.federation.secagg.messages import SumRecord
 from backend.federation.secagg.secure_sum import OpenedSum, SecureSumServer
 from device_app.privacy.sealed import Charge
@@ -135,6 +140,16 @@ def deliver(server: SecureSumServer, device: SumDevice) -> bool:
     if stage == "agree":
         return server.agree(device.pseudonym, Agreement.model_validate_json(payload))
     return server.reveal(device.pseudonym, RevealedShares.model_validate_json(payload))
+
+
+def add_masked(
+    exchange: MemberExchange, name: str, pseudonym: str, payload: bytes, note: Callable[[Connection], None] = nothing
+) -> bool:
+    """Hand a masked vector to the server's exchange, in a file as an upload leaves it."""
+    with NamedTemporaryFile(prefix="ownfeed-masked-") as file:
+        file.write(payload)
+        file.flush()
+        return exchange.add_received(name, pseudonym, Path(file.name), sha256(payload).hexdigest(), note)
 
 
 def chunks(payload: bytes) -> Iterable[bytes]:

@@ -169,7 +169,7 @@ class SecureRounds:
         kept nowhere else.
         """
 
-        def note(connection: Connection, sha256: str) -> None:
+        def note(connection: Connection) -> None:
             mine = {"of": round_number(round_id), "by": pseudonym, "more": self._store.terms(round_id).vector_bytes}
             came = {"uploaded_at": self._clock(), "sha256": sha256}
             if not connection.execute(_NOTED.values(came), mine).rowcount:

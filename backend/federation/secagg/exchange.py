@@ -1,11 +1,9 @@
 """Receive the messages of members of secure sums and answer them, each in one transaction."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
+from collections.abc import Callable, Iterator
 from io import FileIO
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TypeVar
 
 import numpy as np
@@ -50,13 +48,10 @@ class MemberExchange:
 
     Formal guarantees: whenever the server is killed, a message either has its row and, if it is a masked vector, is
     part of the running sum, or neither holds; no message is counted twice.
-
-    Args:
-        terms: returns the terms that a sum was begun with. Raises UnknownSum.
     """
 
-    def __init__(self, engine: Engine, stored: StoredSums, terms: Callable[[str], SumTerms]) -> None:
-        self._engine, self._stored, self._terms = engine, stored, terms
+    def __init__(self, engine: Engine, stored: StoredSums) -> None:
+        self._engine, self._stored = engine, stored
 
     def advertise(self, name: str, pseudonym: str, keys: AdvertisedKeys, note: Note = nothing) -> bool:
         """Receive a message of the `keys` stage; returns whether it had been received before.
@@ -78,34 +73,7 @@ class MemberExchange:
         """Receive a member's message of the `complaints` stage."""
         return self._receive(name, pseudonym, lambda one: one.complain(pseudonym, complaints), note)
 
-    def add_masked(
-        self, name: str, pseudonym: str, chunks: Iterable[bytes], note: Callable[[Connection, str], None] | None = None
-    ) -> tuple[str, bool]:
-        """Receive a masked vector; returns its SHA-256 and whether it had been received before.
-
-        `note` is called with the SHA-256, too. The body is first written to a file, so that a slow device holds no
-        lock.
-        """
-        limit = self._terms(name).vector_bytes
-        hashed = sha256()
-        with NamedTemporaryFile(prefix="ownfeed-masked-") as file:
-            for chunk in chunks:
-                if file.tell() + len(chunk) > limit:
-                    raise SumMessageRefused("The vector is too long.", field="body", limit=f"{limit} bytes")
-                hashed.update(chunk)
-                file.write(chunk)
-            file.flush()
-            received = hashed.hexdigest()
-            return received, self.add_received(name, pseudonym, Path(file.name), received, note)
-
-    def add_received(
-        self,
-        name: str,
-        pseudonym: str,
-        coming: Path,
-        received: str,
-        note: Callable[[Connection, str], None] | None = None,
-    ) -> bool:
+    def add_received(self, name: str, pseudonym: str, coming: Path, received: str, note: Note = nothing) -> bool:
         """Add a masked vector that is complete in a file.
 
         Returns whether it had been received before.
@@ -115,8 +83,8 @@ class MemberExchange:
         locked = self._stored.locked(name, pseudonym, adds=True)
         with coming.open("rb", buffering=0) as file, locked as (connection, one):
             again = one.add_received(pseudonym, _blocks(file, one.record.terms), received)
-            if note is not None and not again:
-                note(connection, received)
+            if not again:
+                note(connection)
         return again
 
     def agree(self, name: str, pseudonym: str, agreement: Agreement, note: Note = nothing) -> bool:

@@ -230,7 +230,7 @@ class SecureSumStore:
     ) -> None:
         self._engine, self._clock = engine, clock
         self._stored = StoredSums(engine, objects)
-        self.exchange = MemberExchange(engine, self._stored, self.terms)
+        self.exchange = MemberExchange(engine, self._stored)
         self.stages = SumStages(engine, self._stored, clock, threads=threads)
         self._terms: dict[str, SumTerms] = {}
         self.sweep()

@@ -51,8 +51,9 @@ def element(rows: int) -> ElementView:
 
 def naml() -> WordVectorNaml:
     torch.manual_seed(0)
-    views = (cnn_view(word_dim=E, filters=F, attention_dim=4) for _ in range(2))
-    return WordVectorNaml(*views, element(4), element(6), AdditiveAttention(F, 4), nn.Linear(F, D, bias=False)).double()
+    title, abstract = (cnn_view(word_dim=E, filters=F, attention_dim=4) for _ in range(2))
+    pooling, joined = AdditiveAttention(F, 4), nn.Linear(F, D, bias=False)
+    return WordVectorNaml(title, abstract, element(4), element(6), pooling, joined).double()
 
 
 def lstur() -> WordVectorLstur:

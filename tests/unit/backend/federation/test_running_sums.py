@@ -22,7 +22,7 @@ from backend.storage import durable_files
 from backend.storage.object_store import LocalFolder
 from protocol.ring import RingVector, ring_dtype
 from protocol.secagg import SumTerms
-from tests.doubles.secure_sums import SumDevice, plain_sum, random_vector, terms
+from tests.doubles.secure_sums import SumDevice, add_masked, plain_sum, random_vector, terms
 from tests.unit.backend.federation.test_secagg_store import NAME, SumStoreRig, answer, deliver, rig, sum_at_stage
 
 __all__ = ["rig"]
@@ -147,8 +147,8 @@ def test_equal_vectors_in_two_running_sums_leave_both_correct(rig: SumStoreRig) 
         for device in others:
             device.receive(answer(store, device, "round-2"))
     same = first[0].payload or b""
-    assert store.exchange.add_masked(NAME, first[0].pseudonym, [same])[1] is False
-    assert store.exchange.add_masked("round-2", others[0].pseudonym, [same])[1] is False
+    assert add_masked(store.exchange, NAME, first[0].pseudonym, same) is False
+    assert add_masked(store.exchange, "round-2", others[0].pseudonym, same) is False
     for device in first[1:]:
         assert deliver(store, device) is False
     for device in others[1:]:
@@ -168,12 +168,12 @@ def test_vector_of_a_rolled_back_message_is_in_no_sum(rig: SumStoreRig) -> None:
     store, devices = sum_at_stage(rig, "masked")
     deliver(store, devices[0])
 
-    def undone(_: Connection, __: str) -> None:
+    def undone(_: Connection) -> None:
         raise RuntimeError("the place is gone")
 
     payload = devices[1].payload or b""
     with pytest.raises(RuntimeError, match="the place is gone"):
-        store.exchange.add_masked(NAME, devices[1].pseudonym, [payload], undone)
+        add_masked(store.exchange, NAME, devices[1].pseudonym, payload, undone)
     for device in devices[1:]:
         assert deliver(store, device) is False
     assert opened_equals_numpys(rig, devices, 4)
@@ -260,11 +260,11 @@ def test_repeated_vector_after_the_end_is_answered_with_the_stage(
         deliver(store, device)
     payload = devices[0].payload or b""
     assert opened_equals_numpys(rig, devices, 4)
-    assert store.exchange.add_masked(NAME, devices[0].pseudonym, [payload])[1] is True
+    assert add_masked(store.exchange, NAME, devices[0].pseudonym, payload) is True
     with writing_session(rig.engine) as session:
         store.finish(session, NAME)
     for file in (rig.folder / "sums").glob("*.sum"):
         file.unlink()
     with pytest.raises(SumStageClosed):
-        store.exchange.add_masked(NAME, devices[0].pseudonym, [payload])
+        add_masked(store.exchange, NAME, devices[0].pseudonym, payload)
     assert rig.files() == []

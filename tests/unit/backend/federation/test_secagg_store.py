@@ -27,7 +27,7 @@ from device_app.privacy.secagg.messages import Reply
 from protocol.secagg import AdvertisedKeys, Agreement, Complaints, RevealedShares, SharedKeys, SumTerms
 from tests.doubles.clock import StillClock
 from tests.doubles.kills import Killed
-from tests.doubles.secure_sums import STAGES, SumDevice, chunks, plain_sum, random_vector, terms
+from tests.doubles.secure_sums import STAGES, SumDevice, add_masked, plain_sum, random_vector, terms
 
 NAME = "round-1"
 
@@ -72,7 +72,7 @@ def deliver(store: SecureSumStore, device: SumDevice, round_name: str = NAME) ->
     if stage == "complaints":
         return store.exchange.complain(round_name, name, Complaints.model_validate_json(payload))
     if stage == "masked":
-        return store.exchange.add_masked(round_name, name, chunks(payload))[1]
+        return add_masked(store.exchange, round_name, name, payload)
     if stage == "agree":
         return store.exchange.agree(round_name, name, Agreement.model_validate_json(payload))
     return store.exchange.reveal(round_name, name, RevealedShares.model_validate_json(payload))
@@ -275,7 +275,7 @@ def test_refused_vector_leaves_no_file_or_trace(rig: SumStoreRig) -> None:
     payload = devices[0].payload or b""
     for wrong in (payload + b"x", payload[:-1]):
         with pytest.raises(SumMessageRefused):
-            store.exchange.add_masked(NAME, devices[0].pseudonym, chunks(wrong))
+            add_masked(store.exchange, NAME, devices[0].pseudonym, wrong)
     assert rig.files() == []
     assert deliver(store, devices[0]) is False
     assert rig.files() == [".sum"]

@@ -1,4 +1,4 @@
-// What is no JSON on the wire: tensors, ring elements, masks, shares, and what keys make.
+// The parts of the wire that are not JSON: tensors, ring elements, masks, shares, and results of keys.
 import { PictureError, unpackPictures } from "../../web/device/protocol/pictures";
 import { unpackBook, unpackCards, unpackCodes, unpackPriors } from "../../web/device/protocol/broadcast";
 import {
@@ -47,7 +47,7 @@ import { GivenBits, unhex } from "./given";
 
 const REFUSALS = [PictureError, TensorError, RingError, SharingError, SecaggError, SignatureRefused, RotationRefused, RangeError];
 
-/** What it gives, or the words of an error that the wire knows. */
+/** Returns the result, or the message of an error of the wire. */
 async function orRefused(make: () => unknown): Promise<unknown> {
   try {
     return await make();

@@ -3,7 +3,7 @@ import { textOf } from "../../web/device/feed/item";
 import { BodyError, readBody, textOfBody } from "../../web/device/protocol/bodies";
 import { storyHtml } from "../../web/device/pages/story_text";
 
-/** Of each text whether it is in the vocabulary, its ending, its words, and its HTML without and with pictures here. */
+/** For each text: whether it is in the vocabulary, its ending, its words, and its HTML without and with pictures. */
 function shown(bodies: readonly string[]): unknown {
   return bodies.map((body) => {
     const { pieces, ending } = textOf(body, "An abstract.");

@@ -1,4 +1,4 @@
-// What the conformance tests ask of the browser's end.
+// The operations of the browser's code that the conformance tests call.
 import { art } from "./art";
 import { binary } from "./binary_forms";
 import { bodies } from "./bodies";
@@ -46,7 +46,7 @@ const KNOWN: Readonly<Record<string, Answering>> = {
   ...upkeep,
 };
 
-/** The answer to one question; throws for what is no question. */
+/** Answers one question; throws if it isn't one. */
 export async function answer(what: string, given: unknown, wasm: Wasm): Promise<unknown> {
   const known = KNOWN[what];
   if (!known) throw new Error(`nothing is known of ${what}`);

@@ -1,4 +1,4 @@
-// Stores that were cleared under a device, and what it puts back of them into another one.
+// Stores that were cleared while a device used them, and what it restores into another one.
 import { Device, chosenSettings } from "../../web/device/device";
 import { BudgetSpent } from "../../web/device/errors";
 import { systemChance } from "../../web/device/feed/chance";
@@ -21,7 +21,7 @@ interface Clock {
   ms: number;
 }
 
-/** A browser's device over an empty store, which asks whether it is its reader's first one. */
+/** A browser's device on an empty store, which asks whether this is the reader's first visit. */
 async function newDevice(clock: Clock, wasm: Wasm) {
   const database = await openMemory(wasm(SQLITE));
   const stores = storesOf(database, await lateMemory(wasm(SQLITE)), new Blobs(new MemoryFolder()));
@@ -64,17 +64,17 @@ async function newDevice(clock: Clock, wasm: Wasm) {
 
 interface Frozen {
   readonly now: number;
-  /** For how long the tab couldn't look at its store. */
+  /** How long the tab couldn't check its store. */
   readonly unseenMs: number;
-  /** Whether the reader said that the store after it was the first one. */
+  /** Whether the reader said that the next store was the first one. */
   readonly settled: boolean;
-  /** What that store charged, each at another time. */
+  /** The charges of that store, each at a different time. */
   readonly between: readonly number[];
-  /** Whether that store was cleared, too, before the tab goes on. */
+  /** Whether that store was cleared, too, before the tab continues. */
   readonly clearedToo: boolean;
 }
 
-/** A device that spent 4 and was cleared, a store after it, and the copy of the first put back, twice. */
+/** A device that spent 4 and was cleared, the next store, and the copy of the first restored twice. */
 async function putBack({ now, unseenMs, settled, between, clearedToo }: Frozen, wasm: Wasm): Promise<unknown> {
   const clock = { ms: now };
   const first = await newDevice(clock, wasm);
@@ -103,7 +103,7 @@ async function putBack({ now, unseenMs, settled, between, clearedToo }: Frozen, 
   return { refusedWhileOpen, refusedAfter, once, twice: next.account() };
 }
 
-/** A copy that can't be put back, as the clock was set back since, into a store that was in use. */
+/** A copy that can't be restored into a used store, because the clock was set back. */
 async function refused({ now }: { readonly now: number }, wasm: Wasm): Promise<unknown> {
   const clock = { ms: now };
   const first = await newDevice(clock, wasm);
@@ -122,7 +122,7 @@ async function refused({ now }: { readonly now: number }, wasm: Wasm): Promise<u
   return { why, spent: next.spend(1), ...next.account() };
 }
 
-/** The copy of a store whose reader had not answered, in another one. */
+/** The copy of a store whose reader had not answered, restored into another one. */
 async function unanswered({ now }: { readonly now: number }, wasm: Wasm): Promise<unknown> {
   const clock = { ms: now };
   const [first, next] = [await newDevice(clock, wasm), await newDevice(clock, wasm)];
@@ -132,7 +132,7 @@ async function unanswered({ now }: { readonly now: number }, wasm: Wasm): Promis
   return { put, found: next.account() };
 }
 
-/** A reader who says "I was here before" and has no file: that day, and the next. */
+/** A reader who says "I was here before" and has no file, on that day and the next. */
 async function beginAgain({ now }: { readonly now: number }, wasm: Wasm): Promise<unknown> {
   const clock = { ms: now };
   const { device, spend, account } = await newDevice(clock, wasm);

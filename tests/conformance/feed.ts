@@ -31,7 +31,7 @@ import { toBase64 } from "../../web/device/protocol/forms";
 interface Reader {
   /** `file:` URL of the store that the Python device has written. */
   readonly file: string;
-  /** That of the second view's store; null: there is none. */
+  /** The URL of the second view's store; null if there is none. */
   readonly searches: string | null;
   readonly privacy: Record<string, unknown>;
   readonly url: string;
@@ -41,10 +41,10 @@ interface Reader {
   readonly more: boolean;
 }
 
-/** A reader whose device begins with nothing. */
+/** A reader whose device starts empty. */
 type Beginner = Omit<Reader, "file" | "searches">;
 
-/** Of the readers whose store the Python device has written. */
+/** Readers whose store the Python device has written. */
 const kept = new Blobs(new MemoryFolder());
 let graphs: Graphs | null = null;
 
@@ -76,13 +76,13 @@ async function device(
 }
 
 export const feed = {
-  /** Keeps the graphs and weights that the readers' release is made of, by their `file:` URLs. */
+  /** Stores the graphs and weights of the readers' release, by their `file:` URLs. */
   async feed_blobs(files: readonly string[], wasm: Wasm): Promise<number> {
     for (const file of files) await kept.put(wasm(file));
     return files.length;
   },
 
-  /** The feed of a reader whose store the Python device has written; with more at its end if asked for. */
+  /** The feed of a reader whose store the Python device has written; extended at its end if requested. */
   async feed_built(given: Reader, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), wasm(given.file));
     const { serving, ledger, recallStep } = await device(database, given, wasm);
@@ -101,7 +101,7 @@ export const feed = {
     return distinctLabels(groups, new Map());
   },
 
-  /** Ids of the stories of pages made one after the other, each seen whole; from a store that the Python device wrote. */
+  /** Ids of the stories on consecutive pages, each seen completely, from a store that the Python device wrote. */
   async feed_pages({ pages, ...given }: Reader & { pages: number }, wasm: Wasm): Promise<string[][]> {
     const database = await openMemory(wasm(SQLITE), wasm(given.file));
     const { serving, stores } = await device(database, given, wasm);
@@ -150,7 +150,7 @@ export const feed = {
     return { offered, page: items.map(({ card, slot, reason }) => ({ id: card.id, slot, why: reason.words })) };
   },
 
-  /** A new page after an answer, and the first one of the next start, which finds nobody to ask. */
+  /** A new page after an answer, and the first one after a restart, when no server can be reached. */
   async feed_started_again(given: Reader, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), wasm(given.file));
     const first = await device(database, given, wasm);
@@ -168,7 +168,7 @@ export const feed = {
     return found;
   },
 
-  /** Interests before and after a release was swapped in twice at once, and whether other models serve then. */
+  /** Interests before and after a release was swapped in twice at once, and whether other models are then in use. */
   async feed_swapped(given: Reader, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), wasm(given.file));
     const { serving } = await device(database, given, wasm);
@@ -178,7 +178,7 @@ export const feed = {
     return { before, after: (await serving.profile()).names, swapped };
   },
 
-  /** A device that begins with nothing: what it has after two steps, and what its log says it sent. */
+  /** A device that starts empty: its content after two steps, and what it sent according to its log. */
   async feed_synced(given: Beginner, wasm: Wasm): Promise<unknown> {
     const [database, blobs] = [await openMemory(wasm(SQLITE)), new Blobs(new MemoryFolder())];
     const { stores, syncing, bodies, serving } = await device(database, given, wasm, blobs);
@@ -197,8 +197,8 @@ export const feed = {
   },
 
   /**
-   * The first look of a device that begins with nothing, while its reader does nothing or reads in every pause; stalled:
-   * no pause ends, and the reader has only what came before. What it sent, and how many stories and texts it has.
+   * The first poll of a device that starts empty, while its reader does nothing or reads in every pause; stalled: no
+   * pause ends, and the reader has only what came before. What it sent, and how many stories and texts it has.
    */
   async feed_started({ reads, stalled, ...given }: Beginner & { reads: boolean; stalled: boolean }, wasm: Wasm): Promise<unknown> {
     const blobs = new Blobs(new MemoryFolder());
@@ -232,8 +232,8 @@ export const feed = {
   },
 
   /**
-   * What searches and names find, one after the other, in a store that the Python device has written, as a tab finds them
-   * whose first page this is: no model is loaded. steps: rows of the pool's index at each pause of the first search.
+   * What searches and names find, in order, in a store that the Python device has written, when this is a tab's first
+   * page: no model is loaded. steps: rows of the pool's index at each pause of the first search.
    */
   async feed_searched(
     { words, names, ...given }: Reader & { words: readonly (readonly [string, number])[]; names: readonly (readonly [Naming, string])[] },
@@ -263,8 +263,8 @@ export const feed = {
   },
 
   /**
-   * The size of the pool's copy, what a search finds, and the pages of a topic: while the copy is by another encoder than
-   * the release in use, once it is by the same, and again by another. No model is loaded.
+   * The size of the pool's copy, what a search finds, and the pages of a topic: while the copy is of another encoder than
+   * the release in use, when it is of the same, and again of another. No model is loaded.
    */
   async feed_unread({ words, topic, ...given }: Reader & { words: string; topic: string }, wasm: Wasm): Promise<unknown> {
     startTemplates(wasm(MINIJINJA));
@@ -289,8 +289,8 @@ export const feed = {
   },
 
   /**
-   * What becomes of a search that is under way, of its page, and of a list of a topic while everything is erased; held:
-   * results in memory.
+   * What happens to a running search, to its page, and to a topic's list while everything is erased; held: results in
+   * memory.
    */
   async feed_erased({ words, topic, ...given }: Reader & { words: string; topic: string }, wasm: Wasm): Promise<unknown> {
     startTemplates(wasm(MINIJINJA));
@@ -318,7 +318,7 @@ export const feed = {
     return { ...answers, lists, held: held.size, news: stores.news.count(), indexed };
   },
 
-  /** Milliseconds of device work from a click to the next feed, so many times. */
+  /** Milliseconds of device work from a click to the next feed, measured several times. */
   async feed_timed(given: Reader & { times: number }, wasm: Wasm): Promise<unknown> {
     const { serving, stores, recallStep } = await device(await openMemory(wasm(SQLITE), wasm(given.file)), given, wasm);
     const found: Record<string, number>[] = [];
@@ -343,7 +343,7 @@ export const feed = {
     });
   },
 
-  /** The floor of similarity among rows, and their clusters. */
+  /** The similarity floor of rows, and their clusters. */
   feed_vectors(given: { rows: number[]; width: number; distance: number; limit: number }): unknown {
     const all = vectors(Float32Array.from(given.rows), given.width);
     return { floor: similarityFloor(all), labels: averageLinkage(all, given.distance, given.limit) };

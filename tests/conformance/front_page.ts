@@ -1,4 +1,4 @@
-// The file of the kept front page, over a disk that stops in the middle of any of its writes.
+// The file of the stored front page, on a disk that fails in the middle of any write.
 import type { Asking } from "../../web/device/link";
 import { FrontPages } from "../../web/device/pages/front_page";
 import type { Pictures } from "../../web/device/pages/art";
@@ -11,9 +11,9 @@ const page = (html: string): FrontPage => ({ script: SCRIPT, from: 0, until: 10,
 class Killed extends Error {}
 
 /**
- * One file whose holder is killed at a call: of a write the first half is done then, of the others nothing. The disk may
- * have any byte that was ever written to a place since the last flush; given: bytes with something in them that it may have
- * had in blocks that the file gave back.
+ * One file whose holder is killed at a call: half of a write is then done, and nothing of other calls. The disk may
+ * have any byte that was ever written to a place since the last flush; given: nonzero bytes that it may
+ * have in blocks that the file gave back.
  */
 class Disk {
   content = new Uint8Array();
@@ -87,7 +87,7 @@ class Disk {
 }
 
 export const frontPage = {
-  /** What is found after each death of who replaces a page of this text by another, and after each of who wipes it. */
+  /** What is found after a kill at each call of replacing a page by another, and of wiping it. */
   async front_page_deaths({ before, after }: { before: string; after: string }): Promise<unknown> {
     const found = { keep: [] as unknown[], wipe: [] as unknown[] };
     for (const action of ["keep", "wipe"] as const) {
@@ -114,7 +114,7 @@ export const frontPage = {
     return found;
   },
 
-  /** After each of these steps: what is shown, how long the file is, and what its disk gave back (see `Disk`). */
+  /** After each of these steps: what is shown, the file's length, and what its disk returned (see `Disk`). */
   async front_page_blocks(steps: readonly (readonly ["keep", string] | readonly ["wipe", boolean])[]): Promise<unknown> {
     const disk = new Disk();
     const folder = disk.folder();
@@ -131,8 +131,8 @@ export const frontPage = {
   },
 
   /**
-   * What comes of these actions, one after the other, where the file takes no bytes any more, or can't be held at all: whether
-   * each was done, or why not, and whether the file is there then; kept: how often a page was to be kept anew.
+   * The outcome of these actions, in order, when the file takes no more bytes, or can't be opened at all: whether each
+   * was done, or why not, and whether the file then exists; kept: how often a page was to be stored again.
    */
   async front_page_broken({ held, asked }: { held: boolean; asked: readonly (readonly [string, boolean])[] }): Promise<unknown> {
     const disk = new Disk();
@@ -152,7 +152,7 @@ export const frontPage = {
     return found;
   },
 
-  /** Whether a page that was kept is shown, by what is asked for; `unwanted` was overtaken by a action. */
+  /** Whether a stored page is shown, by request; `unwanted` was overtaken by an action. */
   async front_page_shown(_: null): Promise<unknown> {
     const folder = new Disk().folder();
     const file = await FrontPageFile.open(folder);

@@ -19,7 +19,7 @@ export class GivenBits implements NoiseSource {
     return new Uint8Array(drawn);
   }
 
-  /** How many bytes were asked for. */
+  /** How many bytes were requested. */
   get used(): number {
     return this.taken;
   }

@@ -10,7 +10,7 @@ interface Asked {
 }
 
 export const graphs = {
-  /** Of each graph: why it is refused, or the bytes and multiply-adds of a run with axes of these sizes. */
+  /** For each graph: why it is refused, or the bytes and multiply-adds of a run with axes of these sizes. */
   graphs_checked({ graphs: all, sizes }: Asked): unknown {
     const axes = new Map(Object.entries(sizes).map(([axis, size]) => [axis, size]));
     return all.map((each) => {
@@ -23,7 +23,7 @@ export const graphs = {
     });
   },
 
-  /** Of each graph: what the device says when it is to be loaded; ONNX Runtime's wasm throws if it is asked for. */
+  /** For each graph: the device's message when loading it; ONNX Runtime's wasm throws if it is requested. */
   async graphs_loaded(all: readonly string[]): Promise<unknown> {
     const reached = (): never => {
       throw new Error("ONNX Runtime was reached");
@@ -39,7 +39,7 @@ export const graphs = {
     return said;
   },
 
-  /** What is said of a run of a graph on inputs of these shapes. */
+  /** The message for a run of a graph on inputs of these shapes. */
   graphs_run({ graph, shapes }: { graph: string; shapes: readonly Record<string, number[]>[] }): unknown {
     const costs = checkGraph(unbase64(graph));
     return shapes.map((each) => {

@@ -1,4 +1,4 @@
-// FINDING's groups in the browser's device: which group, its ranker's scores, and what a device gives to both rounds.
+// FINDING's groups in the browser's device: the group, its ranker's scores, and a device's contributions to both rounds.
 import { OnnxRuntime } from "../../web/device/ranking/onnx_runtime";
 import { Graphs } from "../../web/device/ranking/session";
 import { GroupRanker, type GroupModels } from "../../web/device/ranking/groups";
@@ -33,7 +33,7 @@ const rows = (all: readonly (readonly number[])[]) => vectors(Float32Array.from(
 const told = (update: { readonly tensors: ReadonlyMap<string, { readonly shape: readonly number[]; readonly values: Float32Array }> }) =>
   Object.fromEntries([...update.tensors].map(([name, { shape, values }]) => [name, { shape, values: [...values] }]));
 
-/** A draw of one batch that is given. */
+/** One given batch instead of a random draw. */
 function drawn(batch: string): SampleSource {
   const inputs = paramsOf(load(unbase64(batch)));
   const count = inputs.get("clicks")?.shape[0] ?? 0;
@@ -95,7 +95,7 @@ interface ViewsGiven {
   readonly candidates: readonly (readonly number[])[];
 }
 
-/** Scores by a ranker of views. */
+/** Scores from a ranker of views. */
 async function byViews(given: ViewsGiven, wasm: Wasm): Promise<unknown> {
   const weights = load(unbase64(given.weights));
   const ranker = await ViewsRanker.make(new Graphs(new OnnxRuntime(wasm(ORT))), unbase64(given.score), weights, "ranker");
@@ -110,7 +110,7 @@ interface Evaluated {
   readonly batch: string;
 }
 
-/** What a device gives to a round that scores a ranker. */
+/** A device's contribution to a round that scores a ranker. */
 async function evaluated(given: Evaluated, wasm: Wasm): Promise<unknown> {
   const weights = load(unbase64(given.weights));
   const inputs = {

@@ -1,4 +1,4 @@
-// Every message by its name in the Python wire, read and written again.
+// Every message, by its Python name: read, and written again.
 import * as broadcast from "../../web/device/protocol/broadcast";
 import * as chain from "../../web/device/protocol/chain";
 import { type Form, WireError, readMessage } from "../../web/device/protocol/forms";
@@ -28,7 +28,7 @@ const FORMS: ReadonlyMap<string, Form<unknown>> = new Map([
   ),
 ]);
 
-/** The message as it is written after it was read, or where and why it was refused. */
+/** The message written again after it was read, or where and why it was refused. */
 export function reread([name, text]: readonly [string, string]): unknown {
   const form = FORMS.get(name);
   if (!form) return { unknown: name };

@@ -1,4 +1,4 @@
-// Exports taken over by the browser's device.
+// Exports imported by the browser's device.
 import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
@@ -15,8 +15,8 @@ import { noblePrimitives } from "../../web/device/protocol/primitives";
 import { SQLITE, type Wasm } from "./wasm";
 import { MemoryFolder } from "./given";
 
-/** cut: where the worker is killed: before the main database's transaction has ended, or before the searches' has. stays:
- * it isn't killed there, and goes on. */
+/** cut: where the worker is killed: before the end of the main database's transaction, or of the searches'. stays: it
+ * isn't killed there, and continues. */
 interface File {
   readonly content: string;
   readonly used: boolean;
@@ -31,13 +31,13 @@ interface Given {
   readonly files: readonly File[];
 }
 
-/** What the kill of a worker leaves undone. */
+/** What remains to be done after a worker is killed. */
 function cutOff(): never {
   throw new Error("the worker was killed");
 }
 
-/** After each file: what refused it, or '', and the export of a device that had nothing before the first; opened anew
- * where it was cut off. */
+/** After each file: why it was refused, or '', and the export of a device that was empty before the first; opened again
+ * where it was interrupted. */
 async function taken({ now, files }: Given, wasm: Wasm): Promise<unknown> {
   const [database, beside] = [await openMemory(wasm(SQLITE)), await lateMemory(wasm(SQLITE))];
   const blobs = new Blobs(new MemoryFolder());

@@ -1,4 +1,4 @@
-// Mute patterns as the browser's device matches them.
+// How the browser's device matches mute patterns.
 import { PatternRefused, matcher, plain, type PatternKind } from "../../web/device/reading/mute_patterns";
 
 type Asked = readonly [kind: PatternKind, pattern: string, texts: readonly string[]];

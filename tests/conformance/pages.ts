@@ -1,4 +1,4 @@
-// The pages of the browser's device over a store that the Python device wrote.
+// The pages of the browser's device on a store that the Python device wrote.
 import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
@@ -22,7 +22,7 @@ import { MINIJINJA, SQLITE, type Wasm } from "./wasm";
 
 interface Given {
   readonly file: string;
-  /** The second view's store, where there is one. */
+  /** The second view's store, if there is one. */
   readonly searches?: string;
   /** The drawn pictures by name, as the build's file has them. */
   readonly art?: Drawn;
@@ -31,7 +31,7 @@ interface Given {
   readonly asked: readonly { readonly address: string; readonly form: readonly [string, string][] | null }[];
 }
 
-/** A device over copies of its files, and what draws its pages. */
+/** A device on copies of its files, and the renderer of its pages. */
 async function opened(file: Uint8Array, searches: Uint8Array | undefined, now: number, wasm: Wasm, art: Drawn = {}) {
   startTemplates(wasm(MINIJINJA));
   const database = await openMemory(wasm(SQLITE), file);
@@ -60,7 +60,7 @@ async function opened(file: Uint8Array, searches: Uint8Array | undefined, now: n
   return { database, beside, renderer, pages: new Pages(renderer), pictures };
 }
 
-/** Answers of the pages one after the other; what one changes, the next finds. */
+/** Answers of the pages in order; each sees the changes of those before it. */
 async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promise<unknown> {
   const { pages } = await opened(unbase64(file), searches === undefined ? undefined : unbase64(searches), now, wasm);
   const found = [];
@@ -72,8 +72,8 @@ async function answers({ file, searches, now, asked }: Given, wasm: Wasm): Promi
 }
 
 /**
- * After these actions: the front page as it is kept, and as a device makes it that opens then, with the pictures that its
- * page asks for; and what is kept pageHours later. Each action is done alone, over the store as it was given.
+ * After these actions: the stored front page, and the one that a newly opened device makes, with the pictures that its
+ * page requests; and what is stored pageHours later. Each action is done alone, on the given store.
  */
 async function keptFronts({ file, now, asked, pageHours, art }: Given & { pageHours: number }, wasm: Wasm): Promise<unknown> {
   const nowhere = {} as FrontPageFile;

@@ -1,4 +1,4 @@
-// Pulls of publishers' pictures by the browser's device, while its reader does things and its backend fails or lies.
+// The browser's device pulls publishers' pictures while its reader acts and its backend fails or sends false data.
 import { Device, chosenSettings } from "../../web/device/device";
 import { systemChance } from "../../web/device/feed/chance";
 import { feedSettings, performanceSettings } from "../../web/device/feed_settings";
@@ -13,7 +13,7 @@ import { noblePrimitives } from "../../web/device/protocol/primitives";
 import { MemoryFolder, unhex } from "./given";
 import { SQLITE, type Wasm } from "./wasm";
 
-/** actions: by the number of a request of this look, from 0, what happens before it is answered, or in the answer's place. */
+/** actions: by a request's number in this poll, from 0: what happens before its answer, or instead of it. */
 interface Look {
   readonly listing: string;
   readonly actions: Readonly<Record<string, readonly string[]>>;
@@ -23,11 +23,11 @@ interface Given {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly looks: readonly Look[];
-  /** By hash, in hex. */
+  /** Bytes by hash, in hex. */
   readonly blobs: Readonly<Record<string, string>>;
 }
 
-/** After each look: what it asked for, the pictures here by shard, the shards of the list in use, and what pages say. */
+/** After each poll: the requests, the stored pictures by shard, the shards of the list in use, and the text on pages. */
 async function pulled({ now, looks, blobs }: Given, wasm: Wasm): Promise<unknown> {
   const stores = storesOf(await openMemory(wasm(SQLITE)), await lateMemory(wasm(SQLITE)), new Blobs(new MemoryFolder()));
   let [look, asked] = [looks[0] as Look, [] as string[]];

@@ -1,4 +1,4 @@
-// The arithmetic of privacy: draws from given bits, codes, prices, the ledger.
+// The arithmetic of privacy: draws from given bits, codes, costs, the ledger.
 import { BudgetSpent } from "../../web/device/errors";
 import { affordable, nearest, RandomisedCode } from "../../web/device/privacy/mechanisms/code";
 import { addNoiseShare, clipAndEncode, discreteGaussian } from "../../web/device/privacy/noise_share";
@@ -29,14 +29,14 @@ import { ReportInput } from "../../web/device/privacy/reporter";
 import { vectors } from "../../web/device/vectors";
 import { GivenBits, unhex } from "./given";
 
-/** What was drawn from the bits of a key, and how many bytes of them that took. */
+/** The values drawn from the bits of a key, and how many bytes that took. */
 function drawn(key: string, draw: (bits: GivenBits) => unknown): unknown {
   const bits = new GivenBits(unhex(key));
   const draws = draw(bits);
   return { draws, used: bits.used };
 }
 
-/** How often each value comes. */
+/** How often each value occurs. */
 function counts(values: Iterable<number>): Record<string, number> {
   const found: Record<string, number> = {};
   for (const value of values) found[value] = (found[value] ?? 0) + 1;
@@ -77,7 +77,7 @@ class ChargesInMemory implements ChargeStore {
   }
 }
 
-/** What became of each charge at its moment, and what is left of each channel in the end. */
+/** The outcome of each charge at its time, and what is left of each channel at the end. */
 function spendAll(own: PrivacySettings, charges: readonly { at: number; charge: Charge }[]): unknown {
   let now = 0;
   const ledger = new Ledger(

@@ -14,7 +14,7 @@ const device = new SumTransitions({ directory: null, smallest: 2 }, primitives, 
 
 type Given = { state: string; reply: string; vector: string };
 
-/** The message of the state's stage, as hexadecimal digits, beside the state. */
+/** The message of the state's stage as hexadecimal digits, and the state. */
 async function told(state: SumState, payload: Bytes | null = null): Promise<unknown> {
   const { payload: message } = await sealedMessage(state, payload, primitives);
   return { state: sumState.write(state), stage: state.stage, message: hex(message) };

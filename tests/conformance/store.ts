@@ -15,7 +15,7 @@ const NAMES = "SELECT name FROM preference ORDER BY name";
 const names = (database: Database) => database.rows<{ name: string }>(NAMES).map((row) => row.name);
 
 export const store = {
-  /** What an export has of the log of requests: of each line its columns but for the body, of which the length. */
+  /** The request log in an export: each line's columns, with the body's length instead of the body. */
   async store_exported_log({ file }: { file: string }, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), unbase64(file));
     const stores = { database, searchDatabase: await lateMemory(wasm(SQLITE)) } as unknown as DeviceStores;
@@ -23,7 +23,7 @@ export const store = {
     return traffic.map(({ body, ...line }) => [line, unbase64(body).length]);
   },
 
-  /** What a new database is, and whether its file, opened again, is the same. */
+  /** A new database, and whether its file is the same when opened again. */
   async store_new(bookkeeping: readonly string[], wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE));
     const described = () => ({
@@ -43,7 +43,7 @@ export const store = {
     return { before, file: base64(database.exported()) };
   },
 
-  /** What is left of transactions that end well, that throw, and that throw inside another. */
+  /** What remains of transactions that succeed, that throw, and that throw inside another. */
   async store_transactions(_: null, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE));
     let undone = 0;
@@ -76,7 +76,7 @@ export const store = {
     return { names: names(database), undone, refused, changed };
   },
 
-  /** After each look at served news: how many were new, and in how many feeds each was seen, as remembered and as read. */
+  /** After each read of the news shown: how many were new, and how often each was seen, from memory and from disk. */
   async store_views(given: { served: [string, string[]][]; looks: [string, string[], number][] }, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE));
     const impressions = new ImpressionStore(database);
@@ -99,7 +99,7 @@ export const store = {
     });
   },
 
-  /** What is said and kept where there is no room for a row, and once there is some again. */
+  /** The message and the content when there is no room for a row, and once there is room again. */
   async store_full(_: null, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE));
     const put = (name: string) => database.run(PUT, [name, "1".repeat(100_000)]);
@@ -123,7 +123,7 @@ export const store = {
     return { said, undone, names: names(database) };
   },
 
-  /** Values as they come back, by what SQLite calls their types. */
+  /** Values as read back, by SQLite's names of their types. */
   async store_values(_: null, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE));
     const given = [null, 2 ** 52 + 1, 2 ** 31, -0.5, 2n ** 62n, "ein Wörtchen", new Uint8Array([0, 255]), new Uint8Array()];
@@ -134,7 +134,7 @@ export const store = {
     });
   },
 
-  /** A store of a newer version, and a file that is none: what each is refused with. */
+  /** How a store of a newer version, and a file that is not a store, are refused. */
   async store_refused(files: readonly string[], wasm: Wasm): Promise<unknown> {
     const said: string[] = [];
     for (const file of files) {
@@ -148,7 +148,7 @@ export const store = {
     return said;
   },
 
-  /** Clicks after an erase that was cut off, and the file after one with a preference that stands, of the file given. */
+  /** Clicks after an interrupted erase, and the given file after an erase with a preference that stays. */
   async store_erased(file: string, wasm: Wasm): Promise<unknown> {
     const database = await openMemory(wasm(SQLITE), unbase64(file));
     try {

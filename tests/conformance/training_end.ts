@@ -1,5 +1,5 @@
 // Browser devices in one process, each with a store and a trainer of its own, stepped by a test; a device can be killed at
-// any commit and any request, and goes on from what was on its disk.
+// any commit and any request, and continues from what was on its disk.
 import { Ledger } from "../../web/device/privacy/accounting/ledger";
 import { ceilingsOf } from "../../web/device/privacy/accounting/limits";
 import { systemNoise } from "../../web/device/privacy/exact_samplers";
@@ -36,7 +36,7 @@ const wasm: { sqlite?: Uint8Array; onnx?: Uint8Array } = {};
 let graphs: Graphs | undefined;
 const folder = new MemoryFolder(); // blobs are the same for every device
 
-/** The files of the runtimes; only the script that knows Node can read them. */
+/** The runtimes' files; only the script that runs in Node can read them. */
 export function begin(sqlite: Uint8Array, onnx: Uint8Array): void {
   [wasm.sqlite, wasm.onnx] = [sqlite, onnx];
   graphs = new Graphs(new OnnxRuntime(onnx));
@@ -52,11 +52,11 @@ interface Making {
   now: number;
   /** The key of its noise; null for the system's. */
   noise: string | null;
-  /** Seconds from a place to its update; 0 where there is none. */
+  /** Seconds from getting a place to sending the update; 0 without a delay. */
   sendSec?: number;
 }
 
-/** One device; `left` counts down its commits and requests to its death. */
+/** One device; `left` counts the commits and requests until it is killed. */
 class BrowserRig {
   trainer!: Trainer;
   clicks!: Clicks;
@@ -131,7 +131,7 @@ class BrowserRig {
     }
   }
 
-  /** What is on its disk of charges, rounds and requests. */
+  /** The charges, rounds and requests on its disk. */
   kept(): unknown {
     const rows = (sql: string): unknown => this.database.rows(sql);
     return {
@@ -159,7 +159,7 @@ class BrowserRig {
     return answer;
   }
 
-  /** Have it die before and after the commit of an outermost transaction. */
+  /** Kills it before and after the commit of an outermost transaction. */
   private mortal(): void {
     const transaction = this.database.transaction.bind(this.database);
     let depth = 0;
@@ -190,7 +190,7 @@ function device(number: number): BrowserRig {
   return found;
 }
 
-// What goes into a sum, in the clear: read beside the device, so that the test knows its oracle.
+// What goes into a sum, in the clear; read independently of the device, as the test's oracle.
 const mask = SumTransitions.prototype.mask;
 SumTransitions.prototype.mask = async function (state, sharers, contribution) {
   const { vector } = contribution;
@@ -230,11 +230,11 @@ export const asked = {
     stepping = device(number);
     return stepping.step(now, left ?? Infinity);
   },
-  /** Once the updates that are computed beside its steps are. */
+  /** Resolves once the updates computed in the background are done. */
   computed: async (number: number) => {
     for (const update of device(number).trainer["due"].values()) await update["computing"];
   },
-  /** The pauses of a loop whose steps end so, null where one fails. */
+  /** The pauses of a loop whose steps have these outcomes; null where one fails. */
   pauses: async ({ ends, chances, everySec }: { ends: (Partial<Outcome> | null)[]; chances: number[]; everySec: number }) => {
     const [left, drawn, pauses] = [[...ends], [...chances], [] as number[]];
     await pollForRounds({
@@ -263,7 +263,7 @@ export const asked = {
   },
 } as const;
 
-/** The answer to one question. */
+/** Answers one question. */
 export async function answer(what: string, given: unknown): Promise<unknown> {
   const known = (asked as Readonly<Record<string, (given: never) => unknown>>)[what];
   if (!known) throw new Error(`nothing is known of ${what}`);

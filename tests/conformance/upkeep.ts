@@ -1,4 +1,4 @@
-// How the browser's device keeps up where a part of it fails: fakes fail, the device's own modules answer.
+// How the browser's device copes with failing parts: fakes fail, the device's own modules respond.
 import { Device, chosenSettings } from "../../web/device/device";
 import { BackendUnreachable, DeviceError, ReleaseRefused } from "../../web/device/errors";
 import { systemChance } from "../../web/device/feed/chance";
@@ -26,13 +26,13 @@ const FAULTS = {
 } as const;
 type Fault = keyof typeof FAULTS;
 
-/** What came of it, or 'waits' where it waits for what never comes: all fakes answer before the next task begins. */
+/** The outcome, or 'waits' if it never settles; all fakes answer before the next task begins. */
 async function ended(work: Promise<unknown>): Promise<string> {
   const waits = new Promise<string>((done) => setTimeout(done, 0, "waits"));
   return Promise.race([work.then(() => "done", (failed: Error) => failed.message), waits]);
 }
 
-/** A worker that fails at its first orders, or answers them. */
+/** A worker that fails at its first requests, or answers them. */
 class FakeWorker {
   onmessage: ((event: unknown) => void) | null = null;
   onerror: ((event: unknown) => void) | null = null;
@@ -69,7 +69,7 @@ async function runtime(fails: "error" | "message error"): Promise<unknown> {
   return { reported: told, terminated: made.map((one) => one.terminated) };
 }
 
-/** ofPictures: they fail so instead, or never come. */
+/** ofPictures: how requests for pictures fail instead, or that they never get an answer. */
 async function restOfSync([fault, ofPictures = ""]: readonly [Fault, (Fault | "waits")?]): Promise<unknown> {
   const asked: string[] = [];
   const noting = (name: string) => async () => void asked.push(name);
@@ -192,7 +192,7 @@ interface Topic {
   readonly keep?: readonly string[];
 }
 
-/** Names of the topics whose meaning is kept, after each. */
+/** Names of the topics whose meaning is still stored after each step. */
 async function topics(given: readonly Topic[], wasm: Wasm): Promise<unknown> {
   const stores = storesOf(await openMemory(wasm(SQLITE)), await lateMemory(wasm(SQLITE)), new Blobs(new MemoryFolder()));
   const vector = new Float32Array(16).fill(0.25);

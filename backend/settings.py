@@ -57,7 +57,8 @@ class RecallSettings(FileSettings):
     score_noise: float | None = Field(default=None, ge=0.000_001, le=1_000_000)
     """lambda_I, the scale of the Laplace noise on scores; None: the default."""
     index: Literal["auto", "basis", "exact", "ivf", "fastscan"] = "auto"
-    """How the news nearest to an interest vector are found. 'auto': as 'basis', unless there are more than half as many
+    """How the articles nearest to an interest vector are found. 'auto': as 'basis', unless there are more than
+    half as many
     basic interests as dimensions; then exactly up to `exact_index_limit`, and beyond it by the first of the other
     indexes that finds nearly all of them. 'basis': exactly, by the coordinates of all vectors in the span of the basic
     interests. 'exact', 'ivf' (inverted lists of quantised vectors) and 'fastscan' (four-bit codes): by that index,

@@ -53,8 +53,8 @@ class PerformanceSettings(BaseModel):
     """Mean seconds between polls for a training round."""
     training_send_sec: float = Field(default=4.0, ge=0, le=3_600)
     """Mean seconds from joining a round to sending the update; the actual time is drawn from 0.5 to 1.5 times this,
-    whatever the reader does. An update that isn't ready by then is sent as zeros. 0, for simulations: computed when
-    requested."""
+    regardless of what the reader does. An update that isn't ready by then is sent as zeros. 0, for simulations:
+    computed when requested."""
     request_timeout_sec: float = Field(default=10.0, ge=0.1, le=600)
     """Seconds to wait for one answer of the backend."""
     bodies_wait_sec: float = Field(default=2.0, ge=0, le=600)

@@ -158,7 +158,7 @@ CONNECTIONS, CONNECTIONS_KEPT = 15, 5
 CONNECTION_WAIT_SEC = 10.0
 """How long a thread waits for a free connection: less than a device waits for an answer."""
 MIGRATION_LOCK = 0x6F776E66
-"""Key of the PostgreSQL advisory lock: two processes that start together migrate one after the other."""
+"""Key of the PostgreSQL advisory lock: two processes that start together migrate in turn."""
 
 NUMBERED = re.compile(r"\d{4}_")
 """How revision names have begun since 0.2.0; before, they had no number."""

@@ -110,7 +110,7 @@ def back_up(settings: BackendSettings, folder: Path) -> Backup:
 
 
 def _copied(settings: BackendSettings, folder: Path, *, anew: bool) -> Backup:
-    """Copy the folder. anew: copy also files of which the backup has one with the same name, size and time."""
+    """Copy the folder. anew: also copy files that the backup has with the same name, size and time."""
     source, database, token = settings.data_dir, _sqlite_file(settings), settings.admin_token_file
     copied = None if database is None else folder / _place_of(database, source)
     snapshot = None

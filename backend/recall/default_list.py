@@ -24,7 +24,7 @@ SECTION_WINDOW = 12
 a quarter.
 """
 BEST_FIRST, WIDER = 8, 4
-"""The list considers BEST_FIRST times as many of the best articles as it has places, then each time WIDER times
+"""The list considers the best articles, BEST_FIRST times its length, then each time WIDER times
 more."""
 
 

@@ -123,7 +123,7 @@ class EarlierLists:
     def changes(
         self, since: str | None, name: str, release: str, catalogue: Catalogue, rows: Sequence[int]
     ) -> bytes | None:
-        """What changed from the list named `since` to this one, which is kept; None if the former isn't known.
+        """The changes from the list named `since` to this one; None if `since` isn't known. Stores this list.
 
         Lists of two releases share nothing, since their vectors may differ.
         """

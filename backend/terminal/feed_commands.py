@@ -255,7 +255,7 @@ def state_of(feed: FollowedFeed) -> str:
 
 
 def settings_of(feed: FollowedFeed) -> str:
-    """What its reader has set, after a semicolon each."""
+    """The settings that its reader has changed, each after a semicolon."""
     said = [
         f"in {' / '.join(feed.folder)}" if feed.folder else "",
         f"section {feed.section}" if feed.section else "",

@@ -53,7 +53,7 @@ class Cap:
 
 @dataclass(frozen=True)
 class Share:
-    """A minimum number of picks among these rows [n], as far as there are that many."""
+    """A minimum number of picks among these rows [n], or all of them if there are fewer."""
 
     rows: NDArray[np.bool_]
     least: int

@@ -122,7 +122,7 @@ def adjusted(
 
 
 def _spread(fit: NDArray[np.float32], given: float | None) -> float:
-    """Return the divisor of the fit, so that the other terms weigh the same under every ranker."""
+    """Return the divisor of the fit, so that the other terms have the same weight under every ranker."""
     if given is not None:
         return given
     return float(fit.astype(np.float64).std()) if len(fit) else 0.0

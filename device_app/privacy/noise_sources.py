@@ -13,7 +13,7 @@ MANTISSA_BITS = 53
 
 
 class NoiseSource(Protocol):
-    """Uniform bits that nobody can predict (or, in a simulation, repeatable ones)."""
+    """Unpredictable uniform bits (in a simulation, repeatable ones)."""
 
     def uniform_bits(self, n: int) -> bytes:
         """Return n uniform random bytes, independent of all earlier ones."""

@@ -139,7 +139,7 @@ class Mechanism(Protocol):
         """Return the mechanism's numbers, for the ledger."""
 
     def figures(self) -> Mapping[str, float]:
-        """Return the mechanism's numbers for people, by the names that its label's texts use."""
+        """Return the mechanism's figures for display, by their names in its label's texts."""
 
 
 class Reporter(Protocol):

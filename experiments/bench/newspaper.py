@@ -95,7 +95,7 @@ def start_device(backend: RunningBackend, home: Path, environment: dict[str, str
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]

@@ -103,7 +103,7 @@ class Client:
 
 
 def run(data: Path) -> list[Table]:
-    """Measure client and server in both modes, beside Flower if available, and the sparse form."""
+    """Measure client and server in both modes, Flower if available, and the sparse form."""
     keystream = _keystream_gb_per_sec()
     rows: list[tuple[Cell, ...]] = []
     for mode in ("semi_honest", "active"):

@@ -87,7 +87,7 @@ def refusals() -> Iterator[None]:
 def evaluate(context: typer.Context, make: Make, alone: bool) -> None:
     """Run the study that `make` returns, print its tables, and record them under the command's name.
 
-    alone: the study runs one job at a time, whatever the command's --processes.
+    alone: the study runs one job at a time and ignores the command's --processes.
     """
     from experiments.study import conduct
 

@@ -216,7 +216,7 @@ class _FalseSecrets:
     def of(self, member: int) -> Iterator[None]:
         """Record whether the secret of this member fails in the block.
 
-        Raises SumFailed once so many are false that nobody can be named.
+        Raises SumFailed once too many are false to name the senders.
         """
         try:
             yield

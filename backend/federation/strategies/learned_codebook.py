@@ -262,12 +262,12 @@ def with_codebook(draft: ReleaseDraft, book: Codebook) -> ReleaseDraft:
 
 
 def _possible(devices: int, deviation: float) -> tuple[float, float]:
-    """Return the range of a member count that so many devices and NOISE_KEPT of noise allow."""
+    """Return the range of a member count that this many devices and NOISE_KEPT of noise allow."""
     return -NOISE_KEPT * deviation, devices + NOISE_KEPT * deviation
 
 
 def _reachable(sums: np.ndarray, devices: int, variance: float) -> np.ndarray:
-    """Limit rows [K, D] to the length that so many unit vectors and the noise can have."""
+    """Limit rows [K, D] to the length that this many unit vectors and the noise can have."""
     longest = devices + noise_length(float(np.sqrt(variance)), sums.shape[1])
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     return np.asarray(sums * np.minimum(1.0, longest / np.maximum(lengths, longest)))

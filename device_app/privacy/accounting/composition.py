@@ -20,7 +20,7 @@ EXACT_UP_TO, COUNTED_EXACTLY = 100.0, 2_000
 faster.
 """
 VALUES_LIMIT = 1_000_000
-"""Most values for which the joint loss of all randomised responses is computed; the remaining responses are summed.
+"""The most values for which the joint loss of all randomised responses is computed; the remaining responses are summed.
 Responses of several different epsilons have as many values as the product of their numbers of values."""
 ChargeGroup = tuple[str, str, dict[str, float], float, float, int]
 """Channel, mechanism, parameters, epsilon, delta and number of equal charges (`LedgerRepository.grouped`)."""

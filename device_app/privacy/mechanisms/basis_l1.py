@@ -118,7 +118,7 @@ class BasisL1:
         } | shares
 
     def figures(self) -> dict[str, float]:
-        """Return its numbers for people, by the names in its label's texts."""
+        """Return its figures for display, by their names in its label's texts."""
         return {
             "channels": self.channels_limit,
             "basis": self.basis_size,

@@ -112,7 +112,7 @@ class BasisLaplace:
         }
 
     def figures(self) -> dict[str, float]:
-        """Return its numbers for people, by the names in its label's texts."""
+        """Return its figures for display, by their names in its label's texts."""
         return {
             "channels": self.channels_limit,
             "basis": self.basis_size,

@@ -71,7 +71,7 @@ class RandomisedCode(CategoricalMechanism):
         return {"size": float(self.size), "epsilon": self.epsilon}
 
     def figures(self) -> dict[str, float]:
-        """Return its numbers for people, by the names in its label's texts."""
+        """Return its figures for display, by their names in its label's texts."""
         return {"size": self.size, "last": self.size - 1, "percent": 100 * self.truth}
 
 

@@ -48,5 +48,5 @@ class TopicSubset(CategoricalMechanism):
         return {"size": float(self.size), "epsilon": self.epsilon, "width": float(self.width)}
 
     def figures(self) -> dict[str, float]:
-        """Return its numbers for people, by the names in its label's texts."""
+        """Return its figures for display, by their names in its label's texts."""
         return {"size": self.size, "width": self.width, "truth": self.truth}

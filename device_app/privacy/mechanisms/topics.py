@@ -68,7 +68,7 @@ class NoisyTopics:
         return {"size": float(self.size), "epsilon": self.epsilon}
 
     def figures(self) -> dict[str, float]:
-        """Return its numbers for people, by the names in its label's texts."""
+        """Return its figures for display, by their names in its label's texts."""
         return {"size": self.size, "deviation": self.grid_scale / 2**GRID_BITS * 2**0.5}
 
 

@@ -173,7 +173,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, eq=False)
 class MaskedInput:
-    """A masked vector: ring elements, little-endian, one after the other.
+    """A masked vector: ring elements, little-endian, in sequence.
 
     Without the masks they are uniform noise.
     """

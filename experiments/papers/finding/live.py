@@ -119,7 +119,7 @@ class LiveRounds:
         return graph
 
     def releases(self, spec: SystemSpec, *, rounds: int, cohort: int, every: int, seed: int) -> Iterator[ServedModels]:
-        """Yield the first release, and one after every so many rounds.
+        """Yield the first release, and one after every `every` rounds.
 
         Noise comes from a seeded generator, by the live mechanism. Raises ValueError for a system that steps neither
         one model nor groups by secure sums.

@@ -41,7 +41,7 @@ METRICS = ("AUC", "MRR", "nDCG@5", "nDCG@10")
 class FindingSizes:
     """Sizes of rounds: readers, and at most this many samples each.
 
-    central: as many steps as rounds, in batches.
+    central: one step per round, in batches.
     """
 
     rounds: int = 150

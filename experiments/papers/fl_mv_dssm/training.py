@@ -61,7 +61,7 @@ def evaluate(
 
 HELD_OUT, ALL = "held-out films", "all films"
 PREDICTION_SIGMA, PREDICTION_CLIP = 1.0, 2**0.5
-"""Two vectors of probabilities are at most sqrt 2 apart, whatever a view has seen."""
+"""Two vectors of probabilities are at most sqrt 2 apart, for any view."""
 
 Scores = NDArray[np.float32]
 

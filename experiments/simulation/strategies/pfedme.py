@@ -31,7 +31,7 @@ class PFedMe(Vanilla):
         rho: the paper's lambda, the weight of |theta - w_u|^2 / 2 in the loss of a personal model.
         inner_steps, inner_rate: number and size of theta's gradient steps for each step of w_u.
         steps, rate: R steps of w_u in a round, and the paper's eta.
-        alike: weigh readers equally in the server's mean, as published, instead of by n_u.
+        alike: weight readers equally in the server's mean, as published, instead of by n_u.
     """
 
     def __init__(

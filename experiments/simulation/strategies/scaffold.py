@@ -27,7 +27,7 @@ class Scaffold(Vanilla):
 
     Args:
         everybody: |U|.
-        alike: weigh readers equally in the server's mean, as published, instead of by n_u.
+        alike: weight readers equally in the server's mean, as published, instead of by n_u.
     """
 
     def __init__(

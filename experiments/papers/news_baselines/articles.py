@@ -72,7 +72,7 @@ class ArticleColumns:
     def load(cls, path: Path, news: NewsTable) -> ArticleColumns:
         """Read what `news`, loaded from the same file, leaves out. Raises DataMissing and MalformedRow."""
         weights = find_weights(BERT)
-        table = load_bert(weights).get_input_embeddings().weight.detach().numpy()  # type: ignore[operator,union-attr]
+        table = load_bert(weights).get_input_embeddings().weight.detach().numpy()  # type: ignore[operator]
         return cls.of(news, load_entities(path), load_tokenizer(weights), word_vectors(table))
 
     @classmethod

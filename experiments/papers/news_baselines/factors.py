@@ -60,7 +60,8 @@ class FactorisationMachine(NewsRanker):
         squares = (own**2 + read**2 @ self.read**2)[:, None] + candidates**2 @ self.shown**2
         both = of_reader[:, None] + of_shown
         pairs = (both**2 - squares)[..., :-1].sum(dim=-1) / 2
-        return self.constant + both[..., -1] + pairs
+        found: Tensor = self.constant + both[..., -1] + pairs
+        return found
 
 
 class Inception(nn.Module):
@@ -108,7 +109,8 @@ class DeepFusion(NewsRanker):
         both = self.thinned(torch.cat([read, candidates], dim=-1))
         merged = torch.stack([channel(both[:, :, at]) for at, channel in enumerate(self.channels)], dim=2)
         weights = torch.softmax(self.query(torch.tanh(self.hidden(merged))), dim=2)  # [b, R, 4, 1]
-        return self.last((weights * merged).sum(dim=2)).squeeze(-1)
+        found: Tensor = self.last((weights * merged).sum(dim=2)).squeeze(-1)
+        return found
 
 
 def _means(vectors: NDArray[np.float32], ids: Rows) -> NDArray[np.float32]:

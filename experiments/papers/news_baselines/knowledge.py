@@ -39,8 +39,10 @@ class Dkn(NewsRanker):
         words, entities = known.words[rows], known.entities[rows]
         real = torch.from_numpy((words > 0).astype(np.float32))[..., None]
         # Each word's and entity's product with all filters is computed once: [3, E, 16 * (1 + 2 + 3 + 4)]
+        filters = dict(self.windows.named_parameters())
         each_place = [
-            part.weight.view(FILTERS, -1, 3, WORD_DIM).permute(2, 3, 1, 0).flatten(2) for part in self.windows
+            filters[f"{place}.weight"].view(FILTERS, -1, 3, WORD_DIM).permute(2, 3, 1, 0).flatten(2)
+            for place in range(len(WINDOWS))
         ]
         of_words, of_entities, of_contexts = torch.cat(each_place, dim=-1)
         distinct, at = np.unique(words, return_inverse=True)
@@ -50,11 +52,11 @@ class Dkn(NewsRanker):
         mapped = [torch.tanh(self.to_words(torch.from_numpy(table[named]))) @ each for table, each in pairs]
         aligned = (mapped[0] + mapped[1]) * torch.from_numpy((named > 0).astype(np.float32))[:, None]
         products = products + aligned[torch.from_numpy(at.reshape(words.shape))]  # [m, L, 10 * 16]
-        padded = nn.functional.pad(products, (0, 0, 0, max(WINDOWS) - 1)).unflatten(-1, (-1, FILTERS))
+        padded = nn.functional.pad(products, (0, 0, 0, max(WINDOWS) - 1)).view(len(rows), -1, sum(WINDOWS), FILTERS)
         found, first, length = [], 0, words.shape[1]
-        for width, window in zip(WINDOWS, self.windows, strict=True):
-            sums = sum(padded[:, step : step + length, first + step] for step in range(width)) + window.bias
-            found.append((torch.relu(sums) * real).amax(dim=1))
+        for place, width in enumerate(WINDOWS):
+            parts = [padded[:, step : step + length, first + step] for step in range(width)]
+            found.append((torch.relu(torch.stack(parts).sum(dim=0) + filters[f"{place}.bias"]) * real).amax(dim=1))
             first += width
         return self.thinned(torch.cat(found, dim=-1))
 
@@ -103,4 +105,5 @@ class Dan(NewsRanker):
             states.append(state)
         of_sequence = self.sequence(torch.stack(states, dim=1), mask, candidates)
         user = self.joined(torch.cat([self.interest(clicks, mask, candidates), of_sequence], dim=-1))
-        return (user * candidates).sum(dim=-1)
+        found: Tensor = (user * candidates).sum(dim=-1)
+        return found

@@ -155,7 +155,8 @@ class Denoised(NewsRanker):
         hidden = self.encoded(triples.masked_fill(left_out, 0))
         rebuilt = ((self.decode(hidden) - triples) ** 2).sum(dim=-1).mean()
         first, same, other = hidden.unbind(dim=1)
-        return rebuilt + softplus((first * other).sum(dim=-1) - (first * same).sum(dim=-1)).mean()
+        found: Tensor = rebuilt + softplus((first * other).sum(dim=-1) - (first * same).sum(dim=-1)).mean()
+        return found
 
     def prepare(self, samples: TrainingSamples, seed: int) -> None:
         """Train the autoencoder on triples of articles by section."""

@@ -277,8 +277,8 @@ def gru(w: dict[str, np.ndarray], name: str, rows: list[np.ndarray], state: np.n
     for each in rows:
         given, past = linear(w, f"{name}.input", each), linear(w, f"{name}.recurrent", state)
         reset, keep, new = zip(np.split(given, 3), np.split(past, 3), strict=True)
-        stays = sigmoid(sum(keep))
-        state = stays * state + (1 - stays) * np.tanh(new[0] + sigmoid(sum(reset)) * new[1])
+        stays = sigmoid(keep[0] + keep[1])
+        state = stays * state + (1 - stays) * np.tanh(new[0] + sigmoid(reset[0] + reset[1]) * new[1])
     return state
 
 

@@ -154,8 +154,8 @@ class Background:
         """
         outcome = self._outcome
         usual = seconds if outcome is None or outcome.again_sec is None else outcome.again_sec
-        asked = 0.0 if outcome is None else outcome.not_before_sec
-        return max(usual * self._chance.uniform(*SPREAD), asked * self._chance.uniform(*AGAIN_SPREAD))
+        requested_sec = 0.0 if outcome is None else outcome.not_before_sec
+        return max(usual * self._chance.uniform(*SPREAD), requested_sec * self._chance.uniform(*AGAIN_SPREAD))
 
     def _copying(self) -> None:
         if not self._stop.wait(COPY_FIRST_SEC):

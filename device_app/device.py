@@ -265,13 +265,13 @@ class ReaderLibrary:
         """
         news_id = self._stores.clicks.news_of(click_id)
         with self._parts.copies.deleting():
-            gone = self._stores.clicks.delete(click_id)
+            deleted = self._stores.clicks.delete(click_id)
             if news_id is not None:
                 self._stores.searches.forget_opened([news_id])
                 self._serving.forget_clicks([news_id])
         self._parts.trainer.forget_unsent()
         self._stores.fold()
-        return gone
+        return deleted
 
     def search(self, text: str, page: int = 1, *, hidden: bool = False) -> SearchResults:
         """Return articles on this device with every word of `text`, best first; sends no request.
@@ -295,11 +295,11 @@ class ReaderLibrary:
         A report made with it is still sent until the next one is due.
         """
         with self._parts.copies.deleting():
-            gone = self._stores.searches.delete(search_id)
+            deleted = self._stores.searches.delete(search_id)
         self._parts.trainer.forget_unsent()
         self._stores.fold()
         self._serving.changed()
-        return gone
+        return deleted
 
     def searches(self) -> SearchesView:
         """Return saved searches and followed topics, and what they are used for.
@@ -539,10 +539,10 @@ class Device:
             if not self._can_rank():
                 return
             try:
-                made = self.parts.syncing.first()
+                ran = self.parts.syncing.first()
             finally:
                 self.parts.copies.trust(self._stores.releases.trust())
-        if made:
+        if ran:
             self.parts.syncing.take_pictures()
 
     def _can_rank(self) -> bool:

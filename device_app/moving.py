@@ -182,15 +182,15 @@ def _keep_reading(exported: ReaderExport, stores: DeviceStores, now: datetime) -
             stores.mute_rules.put(rule.field, rule.kind, rule.pattern, from_us(rule.at))
         except ValueError as refused:
             raise ExportRefused(f"tables.mute_rule: {refused}") from refused
-    for said in sorted(tables.reaction, key=lambda reaction: reaction.at):
-        opposite = {"like": "less", "less": "like"}.get(said.kind)
+    for imported in sorted(tables.reaction, key=lambda reaction: reaction.at):
+        opposite = {"like": "less", "less": "like"}.get(imported.kind)
         later = "SELECT count(*) FROM reaction WHERE news_id = ? AND kind = ? AND at > ?"
-        if database.number(later, (said.news_id, opposite, said.at)):
+        if database.number(later, (imported.news_id, opposite, imported.at)):
             continue
-        database.write("DELETE FROM reaction WHERE news_id = ? AND kind = ?", (said.news_id, opposite))
+        database.write("DELETE FROM reaction WHERE news_id = ? AND kind = ?", (imported.news_id, opposite))
         database.write(
             "INSERT INTO reaction (news_id, kind, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            (said.news_id, said.kind, said.at),
+            (imported.news_id, imported.kind, imported.at),
         )
     # One by one: the store knows which vectors have the release's width and skips the others.
     for row in tables.vector:

@@ -156,12 +156,12 @@ class Recall:
 
     def _default_list(self, search: _Search) -> Found:
         """Return no candidates, and why the last request brought none."""
-        asked = self._answers.asked
-        if _is_silent(asked.trouble):
-            return search.default_list(NOTICES("moved_on") if asked.moved_on else None)
-        if isinstance(asked.trouble, BackendRefused) and asked.trouble.problem.status not in BUSY:
-            return search.default_list(NOTICES("report_refused", why=asked.trouble))
-        return search.default_list(NOTICES("default_list", trouble=asked.trouble))
+        request = self._answers.asked
+        if _is_silent(request.trouble):
+            return search.default_list(NOTICES("moved_on") if request.moved_on else None)
+        if isinstance(request.trouble, BackendRefused) and request.trouble.problem.status not in BUSY:
+            return search.default_list(NOTICES("report_refused", why=request.trouble))
+        return search.default_list(NOTICES("default_list", trouble=request.trouble))
 
     def _without_report(self, search: _Search, notice: partial[str]) -> Found:
         """Return what this device finds without a report, else the default list.

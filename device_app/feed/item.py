@@ -111,9 +111,9 @@ class Article:
     @property
     def standfirst(self) -> str:
         """The abstract, or "" if the text or a picture's description begins with the same words."""
-        begun = " ".join(_TEASED.sub("", self.card.abstract).rstrip(" …").rstrip(".").split())
+        beginning = " ".join(_TEASED.sub("", self.card.abstract).rstrip(" …").rstrip(".").split())
         texts = (text_of_body(self.pieces), text_of_body(self.pieces, pictures=True))
-        return "" if begun and any(_one_line(text).startswith(begun) for text in texts) else self.card.abstract
+        return "" if beginning and any(_one_line(text).startswith(beginning) for text in texts) else self.card.abstract
 
 
 def text_of(body: str | None, abstract: str = "") -> tuple[tuple[Piece, ...], Ending]:

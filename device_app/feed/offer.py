@@ -42,10 +42,10 @@ def offered(feed: Feed, stores: DeviceStores, serving: Serving) -> Offer:
     if not feed.feed_id:
         return Offer()
     before, after = stores.feeds.beside(feed.feed_id)
-    came = _came(feed, before, stores, serving)
+    arrived = _came(feed, before, stores, serving)
     models = serving.loaded()
     if models is None or after is not None:
-        return Offer(before=before, after=after, came=came)
+        return Offer(before=before, after=after, came=arrived)
     listed = serving.feed_context.default_list.candidates(models.encoder, models.dimensions)
     new = _new_stories(feed, listed, stores, serving.feed_context.weights.fresh_hours)
     changed = any(one.kind != "save" and one.at > feed.made_at for one in stores.feedback.reactions())
@@ -56,7 +56,7 @@ def offered(feed: Feed, stores: DeviceStores, serving: Serving) -> Offer:
         ranked=feed.release != models.release,
         before=before,
         after=after,
-        came=came,
+        came=arrived,
     )
 
 

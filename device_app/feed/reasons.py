@@ -44,22 +44,22 @@ def reasons(
     """
     read = _Read(user_preferences)
     stories = Counter(candidates.cards[place.row].story for place in page if place.slot == "developing")
-    said = []
+    page_reasons = []
     for place in page:
         card = candidates.cards[place.row]
         if place.slot == "developing":
-            said.append(Reason("developing", WHYS("developing", reports=stories[card.story])))
+            page_reasons.append(Reason("developing", WHYS("developing", reports=stories[card.story])))
         elif place.slot == "fresh":
-            said.append(Reason("recent", WHYS("fresh")))
+            page_reasons.append(Reason("recent", WHYS("fresh")))
         elif place.slot == "explore":
             rare = bool(user_preferences.clicks) and read.sections[card.section] <= READ_OFTEN
-            said.append(Reason("explore", WHYS("outside" if rare else "drawn", section=card.section)))
+            page_reasons.append(Reason("explore", WHYS("outside" if rare else "drawn", section=card.section)))
         else:
             is_recent = bool(recent[place.row])
-            said.append(
+            page_reasons.append(
                 _personal(candidates, place.row, user_preferences, read, score, similarity, is_recent=is_recent)
             )
-    return said
+    return page_reasons
 
 
 class _Read:
@@ -165,9 +165,9 @@ def _editors(lifts: Mapping[TermName, float], user_preferences: UserPreferences,
     recent, weighty = is_recent and lifts["recency"] > 0.0, lifts["editorial"] > 0.0
     if not (recent or weighty):
         return Reason("editors", "")
-    said = WHYS("recent_and_weighty" if recent and weighty else "recent" if recent else "weighty")
+    description = WHYS("recent_and_weighty" if recent and weighty else "recent" if recent else "weighty")
     known = user_preferences.clicks or user_preferences.chosen_sections or user_preferences.followed
-    return Reason("editors", said if known else WHYS("unused", said=said))
+    return Reason("editors", description if known else WHYS("unused", said=description))
 
 
 def follow_reason(card: NewsCard, followed: Named) -> Reason | None:

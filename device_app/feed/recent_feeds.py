@@ -80,31 +80,31 @@ class RecentFeeds:
         Stories keep their places. Call it in the same transaction as the deletion, so that no older feed shows what the
         reader deleted.
         """
-        gone = set(news_ids)
+        deleted_ids = set(news_ids)
         with self._stores.database.transaction():
-            for kept in self._stores.feeds.naming(gone):
+            for kept in self._stores.feeds.naming(deleted_ids):
                 feed = _read(kept)
                 if feed is None:
                     self._stores.feeds.drop(kept.feed_id)
                     continue
-                items = tuple(replace(item, reason=_without(item.reason, gone)) for item in feed.items)
+                items = tuple(replace(item, reason=_without(item.reason, deleted_ids)) for item in feed.items)
                 if items != feed.items:
                     content = _FEED.dump_json(replace(feed, items=items)).decode()
                     self._stores.feeds.rewrite(replace(kept, content=content))
 
     def offline(self, trouble: DeviceError) -> Feed:
         """Return the last feed marked 'offline', or an empty feed if there is none."""
-        last, said = self.last(), str(trouble)
+        last, problem = self.last(), str(trouble)
         if isinstance(trouble, BackendUnreachable):
-            said = NOTICES("own_unreachable") if self._own_feeds else NOTICES("unreachable")
+            problem = NOTICES("own_unreachable") if self._own_feeds else NOTICES("unreachable")
         if last is None:
-            return Feed("", self._clock(), None, (), "offline", NOTICES("first_offline", trouble=said))
-        made = f"{last.made_at.astimezone():%-d %B, %H:%M}"
-        return replace(last, mode="offline", notice=NOTICES("last_feed", trouble=said, made=made))
+            return Feed("", self._clock(), None, (), "offline", NOTICES("first_offline", trouble=problem))
+        made_at = f"{last.made_at.astimezone():%-d %B, %H:%M}"
+        return replace(last, mode="offline", notice=NOTICES("last_feed", trouble=problem, made=made_at))
 
 
-def _without(reason: Reason, gone: set[str]) -> Reason:
-    return Reason("editors", NOTICES("deleted")) if any(card.id in gone for card in reason.clicks) else reason
+def _without(reason: Reason, deleted_ids: set[str]) -> Reason:
+    return Reason("editors", NOTICES("deleted")) if any(card.id in deleted_ids for card in reason.clicks) else reason
 
 
 def _read(kept: StoredFeed | None) -> Feed | None:

@@ -121,10 +121,10 @@ def adjusted(
     return ScoreTerms(terms)
 
 
-def _spread(fit: NDArray[np.float32], given: float | None) -> float:
+def _spread(fit: NDArray[np.float32], fixed: float | None) -> float:
     """Return the divisor of the fit, so that the other terms have the same weight under every ranker."""
-    if given is not None:
-        return given
+    if fixed is not None:
+        return fixed
     return float(fit.astype(np.float64).std()) if len(fit) else 0.0
 
 

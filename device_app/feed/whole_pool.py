@@ -252,8 +252,8 @@ class WholePool:
         near: dict[str, tuple[float, NewsCard]] = {}
         for row in np.flatnonzero(here).tolist():
             try:
-                asked = unit(vectors[row : row + 1])[0]
-                around = context.recall.broadcast.find(asked, NEAR_LOOKED_AT, release.encoder, priors=False)
+                query = unit(vectors[row : row + 1])[0]
+                around = context.recall.broadcast.find(query, NEAR_LOOKED_AT, release.encoder, priors=False)
             except PoolBroken:
                 context.recall.broadcast.discard()
                 return []

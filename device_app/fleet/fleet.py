@@ -243,8 +243,8 @@ def pause_sec(trouble: DeviceError, tries: int = 0, chance: random.Random = CHAN
     That is the server's Retry-After if given, else it doubles each time. Up to half as much is added at random, so that
     a fleet doesn't return all at once.
     """
-    asked = trouble.retry_after_sec if isinstance(trouble, BackendRefused) else None
-    wanted = min(WAIT_LIMIT_SEC, WAIT_SEC * 2 ** min(tries, 10)) if asked is None else asked
+    requested_sec = trouble.retry_after_sec if isinstance(trouble, BackendRefused) else None
+    wanted = min(WAIT_LIMIT_SEC, WAIT_SEC * 2 ** min(tries, 10)) if requested_sec is None else requested_sec
     return wanted * chance.uniform(1.0, 1.5)
 
 

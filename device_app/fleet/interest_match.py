@@ -69,12 +69,12 @@ class FrozenReader:
         rows = np.flatnonzero(allowed(known, preferences) & here)
         # Sample evenly over the whole list: its head is what the release in use then considered best.
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(NEWS_MOST, len(rows))).astype(np.int64))]
-        asked = known.only(rows)
-        if len(asked) < NEWS_LEAST or not preferences.clicks:
+        sample = known.only(rows)
+        if len(sample) < NEWS_LEAST or not preferences.clicks:
             return None
-        chances = np.array([interests.chance_at_head(card) for card in asked.cards])
-        popularity = serving.feed_context.popular.of(asked)
-        return cls(preferences, asked.cards, popularity, chances, serving.feed_context.clock())
+        chances = np.array([interests.chance_at_head(card) for card in sample.cards])
+        popularity = serving.feed_context.popular.of(sample)
+        return cls(preferences, sample.cards, popularity, chances, serving.feed_context.clock())
 
     def marks(self, device: Device) -> Mapping[str, float] | None:
         """Return each measure under the device's release; None if some of its vectors are missing.
@@ -161,16 +161,16 @@ class InterestMatch:
         )
 
     def _of(self, member: Member) -> Mapping[str, float] | None:
-        reader, begun = member.device.settings.profile, bool(self._marks)
+        reader, has_marks = member.device.settings.profile, bool(self._marks)
         try:
-            if not begun and member.interests is not None:
+            if not has_marks and member.interests is not None:
                 standing = FrozenReader.of(member.device, member.interests)
                 if standing is not None:
                     self._standing[reader] = standing
-            asked = self._standing.get(reader)
-            if asked is None or (begun and reader not in next(iter(self._marks.values()))):
+            standing_interests = self._standing.get(reader)
+            if standing_interests is None or (has_marks and reader not in next(iter(self._marks.values()))):
                 return None
-            return asked.marks(member.device)
+            return standing_interests.marks(member.device)
         except DeviceError:
             return None  # it has no usable release: it is measured under the next
 

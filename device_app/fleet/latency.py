@@ -36,8 +36,10 @@ class StageRecorder:
         if kind == REQUEST:
             self._asked = dict(device_ms), dict(server_ms)
         elif kind == PAGE and self._asked is not None:
-            asked, server = self._asked
-            whole = {name: asked.get(name, 0.0) + device_ms.get(name, 0.0) for name in asked.keys() | device_ms.keys()}
+            earlier, server = self._asked
+            whole = {
+                name: earlier.get(name, 0.0) + device_ms.get(name, 0.0) for name in earlier.keys() | device_ms.keys()
+            }
             self.pages.append((whole, server))
             self._asked = None
 

@@ -197,11 +197,11 @@ def router(renderer: PageRenderer) -> APIRouter:
     def pulse() -> Response:
         status = device.status()
         stand = sorted({alert.loop for alert in status.alerts if not alert.passing})
-        told: dict[str, object] = {"online": status.online, "alerts": stand}
+        pulse_values: dict[str, object] = {"online": status.online, "alerts": stand}
         if device.own_server is not None:
             preparing = device.reading.preparing
-            told["preparing"] = None if preparing is None else preparing_words(preparing, stories=True)
-        return JSONResponse(told)
+            pulse_values["preparing"] = None if preparing is None else preparing_words(preparing, stories=True)
+        return JSONResponse(pulse_values)
 
     @routes.get("/welcome", **page())
     def welcome(request: Request) -> Response:

@@ -156,14 +156,14 @@ class AppApi:
         """Mark stories as read or unread, save or unsave them; other tags are ignored."""
         ids = self._named(form.get("i", ()))
         added = {_canonical(tag) for tag in form.get("a", ())}
-        taken = {_canonical(tag) for tag in form.get("r", ())}
+        removed = {_canonical(tag) for tag in form.get("r", ())}
         if READ in added:
             self._read(ids)
-        if READ in taken or KEPT_UNREAD in added:
+        if READ in removed or KEPT_UNREAD in added:
             self._device.library.mark(ids, read=False)
         saved = {one.news_id for one in self._device.parts.stores.feedback.reactions("save")}
         for news_id in ids:
-            if (STARRED in added and news_id not in saved) or (STARRED in taken and news_id in saved):
+            if (STARRED in added and news_id not in saved) or (STARRED in removed and news_id in saved):
                 self._show([news_id])
                 self._device.library.react(news_id, "save")
 
@@ -229,10 +229,10 @@ class AppApi:
         read = False if READ in left_out else True if READ in included else wanted.read
         saved = False if STARRED in left_out else True if STARRED in included else wanted.saved
         since, before = _moment(form, "ot"), _moment(form, "nt")
-        asked = Stream(wanted.publishers, read, saved, None if since is None else since - LATE, before)
+        requested = Stream(wanted.publishers, read, saved, None if since is None else since - LATE, before)
         count = _one(form, "n") or ""
         limit = min(max(int(count), 1), most) if count.isdecimal() else ITEMS_USUAL
-        found = self._streams.page(asked, limit + 1, _place(_one(form, "c")), oldest_first=_one(form, "r") == "o")
+        found = self._streams.page(requested, limit + 1, _place(_one(form, "c")), oldest_first=_one(form, "r") == "o")
         if len(found) <= limit:
             return found, {}
         last = found[limit - 1]

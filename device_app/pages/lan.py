@@ -99,9 +99,9 @@ class LanAccess:
 
     def sign_out(self) -> Response:
         """Return an answer that ends this browser's session and deletes its offline copy of the pages."""
-        gone = f"{COOKIE}=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Strict"
+        expired_cookie = f"{COOKIE}=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Strict"
         return RedirectResponse(
-            SIGN_IN, status_code=303, headers={"set-cookie": gone, "clear-site-data": '"cache", "storage"'}
+            SIGN_IN, status_code=303, headers={"set-cookie": expired_cookie, "clear-site-data": '"cache", "storage"'}
         )
 
     async def _sign_in(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,15 +111,15 @@ class LanAccess:
             await _page(413)(scope, receive, send)
             return
         async with request.form(max_files=0, max_fields=4) as form:
-            given = form.get("password", "")
+            password = form.get("password", "")
         address = request.client.host if request.client else ""
-        made = await run_in_threadpool(self._try, given if isinstance(given, str) else "", address)
-        await made(scope, receive, send)
+        response = await run_in_threadpool(self._try, password if isinstance(password, str) else "", address)
+        await response(scope, receive, send)
 
-    def _try(self, given: str, address: str) -> Response:
+    def _try(self, password: str, address: str) -> Response:
         if wait_sec := self._guesses.wait_sec(address):
             return _page(429, WORDS("too_many_tries", minutes=-(-wait_sec // 60)), {"retry-after": str(wait_sec)})
-        if not self._password.matches(given):
+        if not self._password.matches(password):
             self._guesses.wrong(address)
             return _page(401, WORDS("wrong_password"))
         self._guesses.right(address)
@@ -136,11 +136,11 @@ class LanAccess:
 
 
 def _page(status_code: int = 200, problem: str = "", headers: dict[str, str] | None = None) -> Response:
-    said = f'<p role="alert">{escape(problem)}</p>' if problem else ""
+    alert = f'<p role="alert">{escape(problem)}</p>' if problem else ""
     text = (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{WORDS('sign_in')}</title><style>{_STYLE}</style><main><h1>{WORDS('sign_in')}</h1>{said}"
+        f"<title>{WORDS('sign_in')}</title><style>{_STYLE}</style><main><h1>{WORDS('sign_in')}</h1>{alert}"
         f'<form method="post" action="{SIGN_IN}"><label for="password">{WORDS("lan_password")}</label>'
         '<input id="password" type="password" name="password" autocomplete="current-password" required autofocus>'
         f"<button>{WORDS('sign_in_button')}</button></form>"

@@ -76,8 +76,8 @@ class PageKey:
 
     def link_token(self, address: str) -> str:
         """Return the token of a link to this address: 128 bits of an HMAC-SHA256, in base64url."""
-        made = hmac.new(self._key.encode(), _LINK_USE + address.encode(), hashlib.sha256).digest()
-        return base64.urlsafe_b64encode(made[:_LINK_TOKEN_BYTES]).decode().rstrip("=")
+        digest = hmac.new(self._key.encode(), _LINK_USE + address.encode(), hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(digest[:_LINK_TOKEN_BYTES]).decode().rstrip("=")
 
     def opens(self, query: bytes) -> bool:
         """Return whether a link's query holds the key, in constant time."""

@@ -69,11 +69,11 @@ def router(renderer: PageRenderer) -> APIRouter:
 
     @routes.post("/rules/{rule_id}/delete", **form())
     def delete(rule_id: RowId) -> Response:
-        gone = device.muting.remove(rule_id)
-        if gone is None:
+        deleted = device.muting.remove(rule_id)
+        if deleted is None:
             return see_other("/rules")
-        asked = {"field": gone.field, "kind": gone.kind, "pattern": gone.pattern, "undo": "yes"}
-        return see_other(f"/rules?{urlencode(asked)}")
+        parameters = {"field": deleted.field, "kind": deleted.kind, "pattern": deleted.pattern, "undo": "yes"}
+        return see_other(f"/rules?{urlencode(parameters)}")
 
     return routes
 

@@ -80,8 +80,8 @@ def refusals(route: APIRoute) -> dict[int | str, Any]:
 
 def document(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI document of the app, including the middleware's answers."""
-    made: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    made["paths"][ENTER_PATH] = {
+    schema: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    schema["paths"][ENTER_PATH] = {
         "get": {
             "summary": "Enter",
             "description": "The link that the start prints: sets the cookie and takes the key out of the address.",
@@ -90,20 +90,20 @@ def document(app: FastAPI) -> dict[str, Any]:
             "responses": {str(status): each for status, each in answers(303).items()},
         }
     }
-    for operations in made["paths"].values():
+    for operations in schema["paths"].values():
         for operation in operations.values():
             operation["responses"] |= {str(status): each for status, each in answers(GUARDED).items()}
-    _add_examples(made)
-    return made
+    _add_examples(schema)
+    return schema
 
 
-def _add_examples(made: dict[str, Any]) -> None:
+def _add_examples(schema: dict[str, Any]) -> None:
     """Add examples from examples.json to every parameter (by name) and form (by route).
 
     No example contains a browser's key.
     """
     examples = json.loads(files(__package__).joinpath("examples.json").read_text(encoding="utf-8"))
-    for path, operations in made["paths"].items():
+    for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             for parameter in operation.get("parameters", ()):
                 interest = parameter["name"] == "key"

@@ -28,8 +28,8 @@ ADDRESSES_KEPT = 1_000
 def hashed(password: str) -> str:
     """Return a new salted hash of a password, as text for a file."""
     salt = secrets.token_bytes(SALT_BYTES)
-    made = hashlib.scrypt(password.encode(), salt=salt, maxmem=MEMORY_BYTES, **COST)
-    return json.dumps({"salt": base64.b64encode(salt).decode(), "scrypt": base64.b64encode(made).decode()})
+    digest = hashlib.scrypt(password.encode(), salt=salt, maxmem=MEMORY_BYTES, **COST)
+    return json.dumps({"salt": base64.b64encode(salt).decode(), "scrypt": base64.b64encode(digest).decode()})
 
 
 class PasswordFile:
@@ -54,8 +54,8 @@ class PasswordFile:
         if kept is None:
             return False
         salt, expected = kept
-        made = hashlib.scrypt(password.encode(), salt=salt, maxmem=MEMORY_BYTES, **COST)
-        return hmac.compare_digest(made, expected)
+        digest = hashlib.scrypt(password.encode(), salt=salt, maxmem=MEMORY_BYTES, **COST)
+        return hmac.compare_digest(digest, expected)
 
     def derived(self, use: bytes) -> str | None:
         """Return a secret for this use, derived from the password's hash; None without a password."""

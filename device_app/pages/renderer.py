@@ -139,10 +139,10 @@ class PageRenderer:
                 async def handle(request: Request) -> Response:
                     before = renderer.device.parts.serving.erasures
                     try:
-                        made = await answer(request)
+                        response = await answer(request)
                         erased = renderer.device.parts.serving.erasures != before
                         # don't show a page that was made from data erased meanwhile
-                        return see_other("/welcome") if erased and self.path != ERASE_PATH else made
+                        return see_other("/welcome") if erased and self.path != ERASE_PATH else response
                     except NewsNotHere as missing:
                         return await run_in_threadpool(
                             renderer.problem, request, 404, WORDS("story_gone_title"), str(missing)
@@ -203,13 +203,13 @@ class PageRenderer:
     def cards(self, request: Request, template: str, *, status_code: int = 200, **values: Any) -> HTMLResponse:
         """Return a page with cards, including which stories the reader opened, reacted to or hides."""
         device = self.device
-        said = {
+        defaults = {
             "reactions": device.library.reactions(),
             "read": device.library.read_news(),
             "hides": frozenset(name for name, stance in device.interests.stances().items() if stance == "block"),
             "came": frozenset(),
         }
-        return self.page(request, template, status_code=status_code, **(said | values))
+        return self.page(request, template, status_code=status_code, **(defaults | values))
 
     def _marked(self, request: Request) -> dict[str, Any] | None:
         """Return the mark that this page offers to undo, or None."""
@@ -247,8 +247,8 @@ def answer_mark(request: Request, back: str, batch: int) -> Response:
     if not batch:
         return see_other(back, "all_read")
     path, _, query = local_path(back).partition("#")[0].partition("?")
-    asked = [pair for pair in query.split("&") if pair and not pair.startswith(("marked=", "said="))]
-    return RedirectResponse(f"{path}?{'&'.join([*asked, f'marked={batch}'])}", status_code=303)
+    parameters = [pair for pair in query.split("&") if pair and not pair.startswith(("marked=", "said="))]
+    return RedirectResponse(f"{path}?{'&'.join([*parameters, f'marked={batch}'])}", status_code=303)
 
 
 def shield(status: StatusView) -> Mapping[str, str]:
@@ -275,11 +275,11 @@ def alert_words(alert: LoopAlert) -> Mapping[str, str]:
     for readers.
     """
     what, at = WORDS.table("loops")[alert.loop], _clock(alert.at)
-    said = (
+    message = (
         WORDS("said_of", what=what, at=at, words=alert.words) if alert.plain else WORDS("fault_below", what=what, at=at)
     )
     over = WORDS("works_again", what=what)
-    return {"loop": alert.loop, "said": said, "over": over, "exact": "" if alert.plain else alert.words}
+    return {"loop": alert.loop, "said": message, "over": over, "exact": "" if alert.plain else alert.words}
 
 
 def local_path(path: str) -> str:
@@ -287,20 +287,20 @@ def local_path(path: str) -> str:
     return path if re.fullmatch(rf"/(?![/\\])[^\\\s\x00-\x1f]{{0,{BACK_CHARS - 1}}}", path) else "/"
 
 
-def see_other(path: str, said: str | None = None) -> RedirectResponse:
+def see_other(path: str, message: str | None = None) -> RedirectResponse:
     """Answer a form with a redirect to `path`, which may show one of [said] in words.toml."""
     target = local_path(path)
-    if said is not None:
+    if message is not None:
         before, hash_mark, anchor = target.partition("#")
-        target = f"{before}{'&' if '?' in before else '?'}said={said}{hash_mark}{anchor}"
+        target = f"{before}{'&' if '?' in before else '?'}said={message}{hash_mark}{anchor}"
     return RedirectResponse(target, status_code=303)
 
 
-def answer_form(request: Request, back: str, said: str | None = None) -> Response:
+def answer_form(request: Request, back: str, message: str | None = None) -> Response:
     """Return 204 to a script that only wants the action done, else a redirect."""
     if request.headers.get("accept") == "application/json":
         return Response(status_code=204)
-    return see_other(back, said)
+    return see_other(back, message)
 
 
 def minutes_to_read(article: Article) -> int | None:

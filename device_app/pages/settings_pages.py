@@ -125,7 +125,7 @@ def router(renderer: PageRenderer) -> APIRouter:
         epsilon_per_day_alone: Annotated[float | None, Form()] = None,
         epsilon_lifetime_alone: Annotated[float | None, Form()] = None,
     ) -> Response:
-        given = {
+        changes = {
             "epsilon_per_report": epsilon_per_report,
             "epsilon_lifetime_reports": epsilon_lifetime_reports,
             "epsilon_lifetime_training": epsilon_lifetime_training,
@@ -144,7 +144,7 @@ def router(renderer: PageRenderer) -> APIRouter:
                 epsilon_per_day_training=epsilon_per_day_training,
                 clicks_per_report=clicks_per_report,
                 training=training == "on",
-                **{name: value for name, value in given.items() if value is not None},
+                **{name: value for name, value in changes.items() if value is not None},
             )
         except ValidationError as refused:
             first = refused.errors()[0]

@@ -28,8 +28,8 @@ class StoryLinks:
         self, news_id: str, feed_id: str | None = None, found: str | None = None, listed: str | None = None
     ) -> str:
         """Return the address of a story: opened from a page, from search results, or from a list at this path."""
-        asked = {"feed": feed_id or None, "found": found, "list": listed}  # an empty search is still a search
-        query = urlencode({name: value for name, value in asked.items() if value is not None})
+        parameters = {"feed": feed_id or None, "found": found, "list": listed}  # an empty search is still a search
+        query = urlencode({name: value for name, value in parameters.items() if value is not None})
         return f"/story/{quote(news_id)}{'?' if query else ''}{query}"
 
     def link(

@@ -70,8 +70,8 @@ def _tag(piece: Piece) -> str:
     return f'<{name} dir="auto">' if name in WITH_DIRECTION else f"<{name}>"
 
 
-def _picture(said: Mapping[str, str], here: ShownPicture | None, is_home: Callable[[str], bool]) -> str:
-    alt, title, source = said.get("alt", ""), said.get("title", ""), said.get("src", "")
+def _picture(attributes: Mapping[str, str], here: ShownPicture | None, is_home: Callable[[str], bool]) -> str:
+    alt, title, source = attributes.get("alt", ""), attributes.get("title", ""), attributes.get("src", "")
     parts = []
     if here is not None:
         size = f'width="{here.width}" height="{here.height}" loading="lazy" decoding="async"'
@@ -86,14 +86,14 @@ def _picture(said: Mapping[str, str], here: ShownPicture | None, is_home: Callab
 
 
 def _media(piece: Piece, is_home: Callable[[str], bool]) -> str:
-    said = piece.attributes
-    source = said["src"]
+    attributes = piece.attributes
+    source = attributes["src"]
     if is_home(source):
         return ""
     facts = []
-    if seconds := int(said.get("seconds", "0")):
+    if seconds := int(attributes.get("seconds", "0")):
         facts.append(WORDS("media_minutes", minutes=max(1, (seconds + 30) // 60)))
-    if size := int(said.get("bytes", "0")):
+    if size := int(attributes.get("bytes", "0")):
         facts.append(formatting.size(size))
     facts.append(WORDS("media_visit"))
     link = _link(source, WORDS("listen_at" if piece.value == "audio" else "watch_at", host=_host(source)))

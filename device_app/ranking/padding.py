@@ -52,31 +52,31 @@ class SharedPadding:
         """Return the positions that a graph declares."""
         return SharedPadding(_axes(inputs), _axes(outputs))
 
-    def count(self, given: Arrays) -> int:
+    def count(self, inputs: Arrays) -> int:
         """Return how many leading columns are padding in every row.
 
         At least one column always stays.
         """
-        mask = next((given[name] for name in MASKS if name in self.inputs and name in given), None)
+        mask = next((inputs[name] for name in MASKS if name in self.inputs and name in inputs), None)
         if mask is None:
             return 0
         real = np.atleast_1d(mask.any(axis=tuple(range(mask.ndim - 1))))
         return int(real.argmax()) if real.any() else max(len(real) - 1, 0)
 
-    def cut(self, given: Arrays, count: int) -> dict[str, NDArray[Any]]:
+    def cut(self, inputs: Arrays, count: int) -> dict[str, NDArray[Any]]:
         """Return the inputs without their first `count` columns."""
         if not count:
-            return dict(given)
+            return dict(inputs)
         return {
             name: each[(slice(None),) * self.inputs[name] + (slice(count, None),)] if name in self.inputs else each
-            for name, each in given.items()
+            for name, each in inputs.items()
         }
 
-    def put_back(self, made: Arrays, count: int) -> dict[str, NDArray[Any]]:
+    def put_back(self, outputs: Arrays, count: int) -> dict[str, NDArray[Any]]:
         """Return the outputs with zeros in the removed columns."""
         if not count:
-            return dict(made)
-        return {name: self._widened(name, each, count) for name, each in made.items()}
+            return dict(outputs)
+        return {name: self._widened(name, each, count) for name, each in outputs.items()}
 
     def _widened(self, name: str, value: NDArray[Any], count: int) -> NDArray[Any]:
         if name not in self.outputs:

@@ -170,13 +170,13 @@ class GraphSession:
             odd = sorted(inputs.keys() ^ set(self.inputs))[0]
             raise GraphMismatch(f"input {odd}: {'missing' if odd in self.inputs else 'not declared by the graph'}")
         count = self._padding.count(inputs)
-        given = self._padding.cut(inputs, count)
+        unpadded = self._padding.cut(inputs, count)
         try:
-            self._costs.require({name: each.shape for name, each in given.items()})
+            self._costs.require({name: each.shape for name, each in unpadded.items()})
         except GraphRefused as refused:
             raise GraphMismatch(str(refused)) from refused
         with subnormals_as_zero():
-            values = self._session.run(None, self._parameters | given)
+            values = self._session.run(None, self._parameters | unpadded)
         return self._padding.put_back(dict(zip(self.outputs, values, strict=True)), count)
 
 

@@ -70,9 +70,9 @@ class ViewsRanker:
 
         Zeros if no view has any vectors. Raises GraphMismatch if scores aren't finite.
         """
-        given = {"reading": clicks, "searches": self._views.searched}
+        views = {"reading": clicks, "searches": self._views.searched}
         each = [
-            self._probabilities(view, rows, candidates) for view, rows in given.items() if len(rows) and len(candidates)
+            self._probabilities(view, rows, candidates) for view, rows in views.items() if len(rows) and len(candidates)
         ]
         if not each:
             return np.zeros(len(candidates), dtype=np.float32)

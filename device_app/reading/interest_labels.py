@@ -100,18 +100,18 @@ def label_of(cards: Sequence[NewsCard]) -> str:
     return first
 
 
-def distinct_labels(groups: Sequence[Sequence[NewsCard]], given: Mapping[int, str]) -> tuple[str, ...]:
+def distinct_labels(groups: Sequence[Sequence[NewsCard]], chosen_labels: Mapping[int, str]) -> tuple[str, ...]:
     """Return a distinct label for each group of clicked articles, larger groups first.
 
     Labels given by the reader stay as they are. Equal labels are distinguished by something that is more frequent in
     one group than in every other group with that label: another topic ('football and rugby'), else a name in the
     headlines ('football: Leeds'), else a number. The same groups get the same labels, and no label equals a given one.
     """
-    found = [given.get(at) or label_of(group) for at, group in enumerate(groups)]
+    found = [chosen_labels.get(at) or label_of(group) for at, group in enumerate(groups)]
     same = [name.casefold() for name in found]
-    used = {name.casefold() for name in given.values()}
+    used = {name.casefold() for name in chosen_labels.values()}
     for at, group in enumerate(groups):
-        if at not in given:
+        if at not in chosen_labels:
             rivals = [groups[other] for other, name in enumerate(same) if name == same[at] and other != at]
             found[at] = next(name for name in _names(found[at], group, rivals) if name.casefold() not in used)
             used.add(found[at].casefold())
@@ -124,10 +124,10 @@ def _names(label: str, group: Sequence[NewsCard], rivals: Sequence[Sequence[News
     rivals: groups with the same label.
     """
     if rivals:
-        said = label.casefold().split(" and ")
-        topics = {card.topic for card in group if card.topic.casefold() not in said}
+        named = label.casefold().split(" and ")
+        topics = {card.topic for card in group if card.topic.casefold() not in named}
         distinctive = _telling(topics, group, rivals, lambda topic, card: card.topic == topic)
-        yield from (f"{label}{', ' if len(said) > 1 else ' and '}{topic}" for topic in distinctive)
+        yield from (f"{label}{', ' if len(named) > 1 else ' and '}{topic}" for topic in distinctive)
         names = {name for card in group for name in _names_within(card) if name.casefold() not in label.casefold()}
         yield from (f"{label}: {name}" for name in _telling(names, group, rivals, _mentions))
     yield label
@@ -159,8 +159,8 @@ def _telling(
 
 def _names_within(card: NewsCard) -> list[str]:
     """Return a card's names that don't begin its title or abstract, as "How Leeds" might."""
-    begun = (card.title, card.abstract)
-    return [one for one in proper_names(card) if len(one) <= NAME_CHARS and not any(t.startswith(one) for t in begun)]
+    texts = (card.title, card.abstract)
+    return [one for one in proper_names(card) if len(one) <= NAME_CHARS and not any(t.startswith(one) for t in texts)]
 
 
 def _mentions(name: str, card: NewsCard) -> bool:

@@ -106,8 +106,8 @@ def named_profile(
     A channel that matches a named interest gets the reader's name, any other gets a label from its articles.
     """
     groups = _groups(active, labels)
-    given = {channel: interest.name or "" for channel, interest in matched(groups, kept).items()}
-    return Profile(tuple(active), muted, labels, distinct_labels([_cards(group) for group in groups], given))
+    chosen_names = {channel: interest.name or "" for channel, interest in matched(groups, kept).items()}
+    return Profile(tuple(active), muted, labels, distinct_labels([_cards(group) for group in groups], chosen_names))
 
 
 def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[InterestChoice]) -> Mapping[int, InterestChoice]:
@@ -132,10 +132,10 @@ def matched(groups: Sequence[Sequence[ClickedNews]], kept: Sequence[InterestChoi
 def interest_cards(profile: Profile, kept: Sequence[InterestChoice]) -> tuple[InterestCluster, ...]:
     """Return every interest for the Interests page, heaviest first, muted ones last."""
     groups = _groups(profile.active, profile.labels)
-    given = matched(groups, kept)
+    named_interests = matched(groups, kept)
     total = max(1, len(profile.active))
     cards = [
-        _card(group, name, named=channel in given, muted=False, weight=len(group) / total)
+        _card(group, name, named=channel in named_interests, muted=False, weight=len(group) / total)
         for channel, (group, name) in enumerate(zip(groups, profile.names, strict=True))
     ]
     muted = [(interest.name, clicks) for interest, clicks in profile.muted if clicks]
@@ -221,9 +221,9 @@ class InterestNames:
 
     def forget(self, news_ids: Iterable[str]) -> None:
         """Delete the settings for these articles."""
-        gone = frozenset(news_ids)
+        deleted_ids = frozenset(news_ids)
         with self._lock:
-            self._keep([_replaced(one, news_ids=one.news_ids - gone) for one in self.kept()])
+            self._keep([_replaced(one, news_ids=one.news_ids - deleted_ids) for one in self.kept()])
 
     def _say(self, news: frozenset[str], *, name: str | None = None, muted: bool | None = None) -> None:
         """Store one interest for these articles; they are removed from every other."""
@@ -233,16 +233,16 @@ class InterestNames:
             kept = self.kept()
             held = max(kept, key=lambda one: len(one.news_ids & news), default=None)
             known = held is not None and bool(held.news_ids & news)
-            said = InterestChoice(
+            choice = InterestChoice(
                 interest_id=held.interest_id if known and held else max((k.interest_id for k in kept), default=0) + 1,
                 name=(held.name if known and held else None) if muted is not None else name,
                 muted=muted if muted is not None else bool(known and held and held.muted),
                 news_ids=news,
             )
             others = [
-                _replaced(one, news_ids=one.news_ids - news) for one in kept if one.interest_id != said.interest_id
+                _replaced(one, news_ids=one.news_ids - news) for one in kept if one.interest_id != choice.interest_id
             ]
-            self._keep([*others, said])
+            self._keep([*others, choice])
 
     def _keep(self, interests: Sequence[InterestChoice]) -> None:
         worth = [one for one in interests if one.news_ids and (one.muted or one.name)]

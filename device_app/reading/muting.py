@@ -33,9 +33,9 @@ class Muting:
 
     def remove(self, rule_id: int) -> MuteRule | None:
         """Delete a rule and show the articles again that only this rule hid; None if there is no such rule."""
-        gone = self._rules.delete(rule_id)
+        deleted = self._rules.delete(rule_id)
         self.catch_up(AT_ONCE)
-        return gone
+        return deleted
 
     def rules(self) -> list[tuple[MuteRule, int]]:
         """Return the rules, each with how many stories of the last day it hides."""

@@ -317,8 +317,10 @@ class SumParts:
         Raises RoundTakenOver if its stored state has changed.
         """
         with self._database.transaction():
-            gone = self._database.write("DELETE FROM sum_part WHERE round = ? AND state = ?", (part.round, part.state))
-            if gone.rowcount != 1:
+            result = self._database.write(
+                "DELETE FROM sum_part WHERE round = ? AND state = ?", (part.round, part.state)
+            )
+            if result.rowcount != 1:
                 raise RoundTakenOver(part.round)
 
 

@@ -206,8 +206,8 @@ class PoolIndex:
         while self._drop_unnamed(days):
             time.sleep(BETWEEN_STEPS_SEC)
         done = 0
-        while (limit is None or done < limit) and (taken := self._add_missing(days)):
-            done += taken
+        while (limit is None or done < limit) and (added := self._add_missing(days)):
+            done += added
             time.sleep(BETWEEN_STEPS_SEC)
         return done
 

@@ -86,8 +86,8 @@ class SearchIndex:
                 )
                 if not rows:
                     return done
-                gone = [(row[0],) for row in rows]
-                self._database.write_many("DELETE FROM news_text WHERE rowid = ?", gone)
+                deleted_rows = [(row[0],) for row in rows]
+                self._database.write_many("DELETE FROM news_text WHERE rowid = ?", deleted_rows)
                 self._database.write_many(
                     "INSERT INTO news_text (rowid, card, body) VALUES (?, ?, ?)",
                     [
@@ -95,7 +95,7 @@ class SearchIndex:
                         for rowid, card, body in rows
                     ],
                 )
-                self._database.write_many("DELETE FROM unindexed WHERE news_rowid = ?", gone)
+                self._database.write_many("DELETE FROM unindexed WHERE news_rowid = ?", deleted_rows)
             done += len(rows)
         return done
 

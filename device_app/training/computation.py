@@ -221,9 +221,9 @@ class Computation:
         Raises ValueError for tensors other than declared, or values that are not finite.
         """
         shared, own = divide(update.tensors, self._entry)
-        said = {name: each.shape for name, each in like.tensors.items()}
-        if (found := {name: each.shape for name, each in shared.tensors.items()}) != said:
-            raise ValueError(f"task {self._manifest.task!r}: computed shapes {found}, declared {said}")
+        declared = {name: each.shape for name, each in like.tensors.items()}
+        if (found := {name: each.shape for name, each in shared.tensors.items()}) != declared:
+            raise ValueError(f"task {self._manifest.task!r}: computed shapes {found}, declared {declared}")
         for name, each in update.tensors.items():
             if each.dtype != np.float32 or not np.isfinite(each).all():
                 raise ValueError(f"tensor {name}: {each.dtype}, or values that are not finite")

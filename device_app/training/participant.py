@@ -233,8 +233,8 @@ def _not_now(trouble: BackendUnreachable | BackendRefused | AnswerMalformed) -> 
 
     The next step follows after the usual pause, or a longer one if the backend asks for it.
     """
-    asked = trouble.retry_after_sec if isinstance(trouble, BackendRefused) else None
-    return Outcome("idle", str(trouble), not_before_sec=asked or 0.0, hindrance="unreachable")
+    requested_sec = trouble.retry_after_sec if isinstance(trouble, BackendRefused) else None
+    return Outcome("idle", str(trouble), not_before_sec=requested_sec or 0.0, hindrance="unreachable")
 
 
 def _check_round(status: RoundStatus, release: ReleaseId | None) -> None:

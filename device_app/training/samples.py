@@ -420,10 +420,10 @@ class _Past:
 
         Raises NewsNotHere if a card was deleted meanwhile.
         """
-        asked = self._read(candidates)
+        cards = self._read(candidates)
         then = self._impressions.popularity_at(candidates, at)
         return feature_context_at(
-            Candidates(asked, np.zeros((len(asked), 0), np.float32), ""),
+            Candidates(cards, np.zeros((len(cards), 0), np.float32), ""),
             self._read(clicks),
             at,
             self._half_life_hours,

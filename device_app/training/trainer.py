@@ -271,26 +271,26 @@ class Trainer:
             where = ".".join(str(part) for part in first["loc"])
             raise OfferRefused(f"its manifest is malformed: {where}: {first['msg']}") from broken
 
-    def _terms(self, release: Release, offer: RoundOffer, made: Computation | None = None) -> Terms:
+    def _terms(self, release: Release, offer: RoundOffer, computation: Computation | None = None) -> Terms:
         """Return the terms that the offer is compared with.
 
-        Keeps the round's computation for later. made: the computation, if it exists already.
+        Keeps the round's computation for later. computation: the one that exists already, if any.
         """
         manifest = offer.manifest
         kind = TASKS.get(manifest.task)
         channel = "training" if kind is None else kind.channel
         models = () if kind is None else trainable(release, kind)
         known = kind is not None and (models is None or manifest.model in models)
-        if made is None and known:
-            self._computation = made = self._computations.make(release, manifest)
+        if computation is None and known:
+            self._computation = computation = self._computations.make(release, manifest)
         return Terms(
             privacy=self._privacy(),
             release=release.id,
             tasks=tuple(TASKS),
             reads_release=kind is None or kind.reads_release,
             trainable=models,
-            shapes={} if made is None else made.shapes(),
-            one_click=None if made is None else made.one_click(),
+            shapes={} if computation is None else computation.shapes(),
+            one_click=None if computation is None else computation.one_click(),
             epsilon_left=self._ledger.left(channel),
             alone=self._ledger.alone(),
             now=self._clock(),

@@ -126,8 +126,8 @@ class Uplink:
         with watch.stage("decode"):
             found = self._read(answer)
         if short_release(found.release) != sealed.message.release:
-            asked = f"number {sealed.message.release} modulo {SHORT_RELEASES}"
-            raise AnswerMalformed("recall", f"it is for release {found.release}, expected one of {asked}")
+            expected = f"number {sealed.message.release} modulo {SHORT_RELEASES}"
+            raise AnswerMalformed("recall", f"it is for release {found.release}, expected one of {expected}")
         if len(found.candidates) > sealed.message.limit:
             raise AnswerMalformed(
                 "recall", f"{len(found.candidates)} candidates, at most {sealed.message.limit} were requested"

@@ -84,9 +84,9 @@ class OwnServer:
         """Return the texts of stories that a reader app shows."""
         return self._ask("texts", wanted, TextsAnswer, REQUESTS("own_texts", count=len(wanted.ids)))
 
-    def find(self, asked: FindFeeds) -> FoundFeeds:
+    def find(self, request: FindFeeds) -> FoundFeeds:
         """Return the feeds found for what a person has pasted."""
-        return self._ask("find", asked, FoundFeeds, REQUESTS("own_find"))
+        return self._ask("find", request, FoundFeeds, REQUESTS("own_find"))
 
     def follow(self, wanted: FollowFeed) -> FeedsChanged:
         return self._ask("follow", wanted, FeedsChanged, REQUESTS("own_follow"))

@@ -107,9 +107,9 @@ def plain_value(column: str, value: Any) -> Any:
         return b64encode(value).decode("ascii")
     if isinstance(value, str) and column in JSON_COLUMNS:
         try:
-            said = json.loads(value)
-            json.dumps(said, allow_nan=False)
+            parsed = json.loads(value)
+            json.dumps(parsed, allow_nan=False)
         except (ValueError, RecursionError):
             return value
-        return said
+        return parsed
     return value

@@ -172,7 +172,7 @@ def _worth(
     settings: PrivacySettings,
     protocol: RecallProtocol | None,
     news: int | None,
-    said: Callable[[str, int, float, int], str],
+    describe: Callable[[str, int, float, int], str],
 ) -> str:
     """Return the mode's measured benefit in a pool of this size; empty if the size is unknown."""
     if protocol is None or news is None:
@@ -181,7 +181,7 @@ def _worth(
         choice = choice_of(settings.model_copy(update={"mode": mode.name}), news, protocol)
         return "" if choice is None else WORDS("choice_worth", found=choice.found, silent=choice.silent)
     book = affordable(protocol, settings.epsilon_per_report)
-    return "" if book is None else said(mode.name, book.size, book.epsilon, news)
+    return "" if book is None else describe(mode.name, book.size, book.epsilon, news)
 
 
 def report_worth(mode: str, codebook: int, epsilon: float, news: int) -> str:

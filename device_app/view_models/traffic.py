@@ -161,11 +161,11 @@ def request_group_page(stores: DeviceStores, oldest_id: int, newest_id: int, pag
     newest = database.row(f"SELECT * FROM ({_LINES}) WHERE id = ?", (newest_id,))
     if newest is None:
         return None
-    asked = newest[COLUMNS - 1]
-    entries = _polls(database, asked, oldest_id, newest_id, PAGE_SIZE, offset(page))
+    request = newest[COLUMNS - 1]
+    entries = _polls(database, request, oldest_id, newest_id, PAGE_SIZE, offset(page))
     total = database.number(
         f"SELECT count(*) FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll",
-        (oldest_id, newest_id, asked),
+        (oldest_id, newest_id, request),
     )
     listed = Page(entries, page, total)
     return RequestGroup(_entry(newest), oldest_id, page, listed.pages, total, entries)
@@ -199,9 +199,9 @@ def traffic_view(stores: DeviceStores, kept: byte_log.LoggedRequest) -> TrafficD
 
 
 def _line(database: Database, row: Sequence[Any]) -> TrafficLine:
-    newest, asked = _entry(row), row[COLUMNS - 1]
+    newest, request = _entry(row), row[COLUMNS - 1]
     count, oldest_id, first_at, sent_bytes, received_bytes, unanswered = row[COLUMNS : COLUMNS + 6]
-    polls = _polls(database, asked, oldest_id, newest.entry_id, POLLS_LISTED, 0) if count > 1 else ()
+    polls = _polls(database, request, oldest_id, newest.entry_id, POLLS_LISTED, 0) if count > 1 else ()
     epsilon = newest.epsilon or row[-1] or 0.0
     whole = vars(newest) | {"sent_bytes": sent_bytes, "received_bytes": received_bytes, "epsilon": epsilon}
     return TrafficLine(
@@ -210,12 +210,12 @@ def _line(database: Database, row: Sequence[Any]) -> TrafficLine:
 
 
 def _polls(
-    database: Database, asked: str, oldest_id: int, newest_id: int, limit: int, skip: int
+    database: Database, request: str, oldest_id: int, newest_id: int, limit: int, skip: int
 ) -> tuple[TrafficEntry, ...]:
     rows = database.rows(
         f"""SELECT * FROM ({_LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll
             ORDER BY id DESC LIMIT ? OFFSET ?""",
-        (oldest_id, newest_id, asked, limit, skip),
+        (oldest_id, newest_id, request, limit, skip),
     )
     return tuple(_entry(row) for row in rows)
 

@@ -38,7 +38,7 @@ def take_charges(database: Database, charges: Sequence[MovedCharge]) -> int:
         _key(to_us(one.at), one.channel, one.mechanism, one.parameters, one.epsilon, one.delta)
         for one in repository.all()
     )
-    taken = 0
+    added = 0
     for one in sorted(charges, key=lambda charge: (charge.at, charge.id)):
         key = _key(one.at, one.channel, one.mechanism, one.parameters, one.epsilon, one.delta)
         if held[key]:
@@ -56,8 +56,8 @@ def take_charges(database: Database, charges: Sequence[MovedCharge]) -> int:
                 subject=one.subject,
             )
         )
-        taken += 1
-    return taken
+        added += 1
+    return added
 
 
 def paid_since(repository: LedgerRepository, exported_at: datetime) -> list[LedgerEntry]:
@@ -65,8 +65,10 @@ def paid_since(repository: LedgerRepository, exported_at: datetime) -> list[Ledg
 
     They cover what the other device may have spent after it made the export.
     """
-    made = float(to_us(exported_at))
-    return [one for one in repository.all() if one.mechanism == MECHANISM and one.parameters.get(EXPORTED_AT) == made]
+    exported = float(to_us(exported_at))
+    return [
+        one for one in repository.all() if one.mechanism == MECHANISM and one.parameters.get(EXPORTED_AT) == exported
+    ]
 
 
 def charges_since(

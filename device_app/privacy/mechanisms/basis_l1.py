@@ -77,9 +77,9 @@ class BasisL1:
 
         Raises ValueError for another shape or a value not finite.
         """
-        given = checked(scores, self.basis_size, self.channels_limit)
+        checked_scores = checked(scores, self.basis_size, self.channels_limit)
         whole = np.zeros((self.channels_limit, self.basis_size))
-        whole[: len(given)] = [onto_l1_ball(row, self.radius) for row in given]
+        whole[: len(checked_scores)] = [onto_l1_ball(row, self.radius) for row in checked_scores]
         return whole
 
     def release(self, scores: NDArray[np.floating], source: NoiseSource) -> NDArray[np.float64]:

@@ -92,7 +92,7 @@ class SecureSumProtection(MaskedProtection[SecureSum]):
         if self.protection.nonnegative:
             above = {name: np.maximum(each, np.float32(0)) for name, each in shared.tensors.items()}
             shared = replace(shared, tensors=above)
-        given = contribute(
+        contribution = contribute(
             clip_norm(shared, self.protection.clip),
             update.samples,
             self.protection,
@@ -102,7 +102,7 @@ class SecureSumProtection(MaskedProtection[SecureSum]):
             channel=update.channel,
             one_click=update.one_click,
         )
-        return replace(given, paid=update.paid)
+        return replace(contribution, paid=update.paid)
 
 
 @dataclass(frozen=True)

@@ -105,23 +105,26 @@ class MaskedProtection(Generic[Masked]):
         raise ValueError(f"protection: {self.protection.kind} is for secure sums, not for single uploads")
 
     def _check_terms(self, manifest: RoundManifest, coordinates: int, privacy: PrivacySettings) -> None:
-        given = terms_of(manifest)
-        if given.cohort_minimum < privacy.smallest_sum:
+        terms = terms_of(manifest)
+        if terms.cohort_minimum < privacy.smallest_sum:
             raise ProtectionTooWeak(
-                f"the sum may be opened with {given.cohort_minimum} devices in it; the settings require at "
+                f"the sum may be opened with {terms.cohort_minimum} devices in it; the settings require at "
                 f"least {privacy.smallest_sum}."
             )
-        if given.mode != "active" and not (self.protection.sigma and privacy.secure_sum_mode == "semi_honest"):
+        if terms.mode != "active" and not (self.protection.sigma and privacy.secure_sum_mode == "semi_honest"):
             asks = "the settings require one" if self.protection.sigma else "without noise it needs one"
             raise ProtectionTooWeak(f"the sum has no consistency round, and {asks}.")
         try:
             due = self.protection.terms(
-                manifest.round, cohort=given.cohort, cohort_minimum=given.cohort_minimum, coordinates=coordinates
+                manifest.round,
+                cohort=terms.cohort,
+                cohort_minimum=terms.cohort_minimum,
+                coordinates=coordinates,
             )
             self.protection.layout(manifest.shapes, due)  # raises for a task that a union doesn't fit
         except ValueError as impossible:
             raise ProtectionTooWeak(f"{impossible}.") from impossible
-        if given != due:
+        if terms != due:
             raise ProtectionTooWeak("the terms of its sum don't match its protection.")
 
 

@@ -177,8 +177,8 @@ class SumTransitions:
             raise self.abort("the server says that this device's vector is not in the sum")
         if len(survivors.members) < (least := self.rules.least(roster)):
             raise self.abort(f"{len(survivors.members)} members survived, at least {least} are needed")
-        heard = state.model_copy(update={"stage": "agree", "survivors": survivors.members})
-        return heard if self.terms.mode == "active" else self._reveal(heard)
+        agreeing = state.model_copy(update={"stage": "agree", "survivors": survivors.members})
+        return agreeing if self.terms.mode == "active" else self._reveal(agreeing)
 
     def receive_agreements(self, state: SumState, agreements: Agreements) -> SumState:
         """Check that at least t members have signed the survivors that this device was sent.

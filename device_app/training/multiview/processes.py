@@ -89,9 +89,9 @@ class ViewWorkers:
 
     def _end_idle_since(self, until: float) -> None:
         with self._lock:
-            gone = [process for since, process in self._idle if since <= until]
+            expired = [process for since, process in self._idle if since <= until]
             self._idle = [(since, process) for since, process in self._idle if since > until]
-        for process in gone:
+        for process in expired:
             _end(process)
 
 

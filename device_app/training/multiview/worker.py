@@ -78,9 +78,9 @@ def lock_down(files: Sequence[Path]) -> None:
         raise LockdownUnavailable("this system has no Landlock, so views can't be kept apart here")
     libc = _libc()
     rights = FILE_RIGHTS[max(known for known in FILE_RIGHTS if known <= interface)]
-    asked = _Ruleset(rights, TCP_BIND_AND_CONNECT, ABSTRACT_SOCKETS_AND_SIGNALS)
+    attributes = _Ruleset(rights, TCP_BIND_AND_CONNECT, ABSTRACT_SOCKETS_AND_SIGNALS)
     size = 8 if interface < 4 else 16 if interface < 6 else 24
-    ruleset = _done(libc.syscall(CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(size), 0), "make a ruleset")
+    ruleset = _done(libc.syscall(CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), 0), "make a ruleset")
     try:
         for file in files:
             handle = os.open(file, os.O_PATH | os.O_CLOEXEC)

@@ -43,14 +43,14 @@ class CountTask:
         The whole window is spent, including displays that weren't chosen: a later count covers later displays.
         """
         tensors = count_vector(self.listed, self.window.displayed, self.window.clicked, rng)
-        taken = PaidCount(
+        paid_count = PaidCount(
             round=self.round,
             since=self.window.since,
             until=self.window.until,
             displayed=int(np.count_nonzero(tensors[DISPLAYED])),
             clicked=int(np.count_nonzero(tensors[CLICKED])),
         )
-        return Update(tensors, loss=0.0, samples=1, paid=lambda: self.take(taken), unchanged=self.unspent)
+        return Update(tensors, loss=0.0, samples=1, paid=lambda: self.take(paid_count), unchanged=self.unspent)
 
 
 def one_click(listed: CountList) -> OneClick:
@@ -65,33 +65,33 @@ def one_click(listed: CountList) -> OneClick:
     return OneClick(distance, listed.displayed_limit + listed.clicked_limit + 2)
 
 
-def one_click_of(given: TaskInputs) -> OneClick:
+def one_click_of(inputs: TaskInputs) -> OneClick:
     """Like `one_click`, for the round's list. Raises NotEligible for an invalid list."""
-    return one_click(_listed(given))
+    return one_click(_listed(inputs))
 
 
-def _listed(given: TaskInputs) -> CountList:
+def _listed(inputs: TaskInputs) -> CountList:
     try:
-        return CountList.model_validate_json(given.materials(MATERIAL))
+        return CountList.model_validate_json(inputs.materials(MATERIAL))
     except ValidationError as broken:
         first = broken.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise NotEligible(f"its list of articles is malformed: {where}: {first['msg']}") from broken
 
 
-def count_task(given: TaskInputs) -> CountTask:
+def count_task(inputs: TaskInputs) -> CountTask:
     """Make the task from the round's list. Raises NotEligible for an invalid list."""
-    listed = _listed(given)
+    listed = _listed(inputs)
 
     def uncounted() -> CountWindow:
-        return given.reading.uncounted(given.now, timedelta(hours=listed.window_hours))
+        return inputs.reading.uncounted(inputs.now, timedelta(hours=listed.window_hours))
 
     window = uncounted()
     return CountTask(
         listed,
         window,
-        given.manifest.round,
-        given.reading.take_count,
+        inputs.manifest.round,
+        inputs.reading.take_count,
         unspent=lambda: uncounted().since == window.since,
     )
 

@@ -76,22 +76,22 @@ def _of_clicks(params: Params) -> Params:
     return {**shared, **user_tower(shared, None)}
 
 
-def evaluate_task(given: TaskInputs) -> EvaluateTask:
+def evaluate_task(inputs: TaskInputs) -> EvaluateTask:
     """Make the task for the ranker that the round names.
 
     Raises NotEligible if the predecessor's weights don't have the same names and shapes.
     """
-    release, manifest = given.release, given.manifest
+    release, manifest = inputs.release, inputs.manifest
     assert manifest.model is not None
     weights = release.weights(manifest.model)
     specs = {name: TensorSpec("float32", each.shape) for name, each in weights.items()}
-    content = given.materials(BEFORE)
+    content = inputs.materials(BEFORE)
     try:
         before = unpack(content, specs, limit_bytes=len(content))
     except TensorError as broken:
         raise NotEligible(f"the predecessor's weights do not fit: {broken}.") from broken
     entry = release.manifest.models[manifest.model]
-    graph = BoundGraph(release.graph(manifest.model, "score"), threads=given.threads, private=entry.private)
+    graph = BoundGraph(release.graph(manifest.model, "score"), threads=inputs.threads, private=entry.private)
     return EvaluateTask(
         score=lambda params, batch: graph(params, **batch)["scores"],
         before=before,

@@ -37,14 +37,14 @@ class FullGradientTask:
         return pooled_gradient(len(drawn), lambda rows: ranker_batch(drawn, rows), params, grad)
 
 
-def full_gradient_task(given: TaskInputs) -> FullGradientTask:
+def full_gradient_task(inputs: TaskInputs) -> FullGradientTask:
     """Make the task for any ranker of the release."""
-    manifest = given.manifest
+    manifest = inputs.manifest
     assert manifest.model is not None
     return FullGradientTask(
         negatives=manifest.negatives,
         samples_limit=manifest.samples_limit,
-        features=given.release.manifest.models[manifest.model].features,
+        features=inputs.release.manifest.models[manifest.model].features,
     )
 
 

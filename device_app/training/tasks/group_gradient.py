@@ -55,28 +55,28 @@ class GroupGradientTask:
         return Update(tensors, own.loss, own.samples)
 
 
-def group_gradient_task(given: TaskInputs) -> GroupGradientTask:
+def group_gradient_task(inputs: TaskInputs) -> GroupGradientTask:
     """Make the task from the release's groups. Raises NotEligible if there are none, or if no masks hide the group."""
-    protection, groups, choice = chosen_groups(given)
+    protection, groups, choice = chosen_groups(inputs)
     return GroupGradientTask(
         FullGradientTask(
-            negatives=given.manifest.negatives,
-            samples_limit=given.manifest.samples_limit,
-            features=given.release.manifest.models[str(given.manifest.model)].features,
+            negatives=inputs.manifest.negatives,
+            samples_limit=inputs.manifest.samples_limit,
+            features=inputs.release.manifest.models[str(inputs.manifest.model)].features,
         ),
         groups,
-        choice.in_force(given.reading.clicked(given.release.manifest.encoder)),
+        choice.in_force(inputs.reading.clicked(inputs.release.manifest.encoder)),
         protection.clip,
     )
 
 
-def chosen_groups(given: TaskInputs) -> tuple[SecureSum, GroupModels, GroupChoice]:
+def chosen_groups(inputs: TaskInputs) -> tuple[SecureSum, GroupModels, GroupChoice]:
     """Return the protection, groups and group choice for a round about groups. Raises NotEligible."""
-    model, release = given.manifest.model, given.release
+    model, release = inputs.manifest.model, inputs.release
     entry = release.manifest.models.get(str(model))
     if model is None or entry is None or entry.groups is None:
         raise NotEligible("it trains groups of readers, but the release has none.")
-    protection = secure_sum_of(given.manifest.protection, "the reader's group may only be sent in a secure sum.")
+    protection = secure_sum_of(inputs.manifest.protection, "the reader's group may only be sent in a secure sum.")
     groups = release.groups(model)
-    choice = GroupChoice(release.graph(model, "score"), groups, features=len(entry.features), threads=given.threads)
+    choice = GroupChoice(release.graph(model, "score"), groups, features=len(entry.features), threads=inputs.threads)
     return protection, groups, choice

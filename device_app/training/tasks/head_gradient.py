@@ -35,15 +35,15 @@ class PooledNews:
         return self.graph(self.parameters, {"pooled": self.states[rows].astype(np.float32), "slopes": slopes}).tensors
 
 
-def head_gradient_task(given: TaskInputs) -> NewsGradientTask:
+def head_gradient_task(inputs: TaskInputs) -> NewsGradientTask:
     """Make the task on all shards of the round. Raises NotEligible if the round's data are unavailable or invalid."""
-    manifest, release = given.manifest, given.release.manifest
+    manifest, release = inputs.manifest, inputs.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
-    graph = given.materials(GRAPH)
-    shards = [given.materials(name) for name in sorted(manifest.materials) if name.startswith(SHARDS)]
+    graph = inputs.materials(GRAPH)
+    shards = [inputs.materials(name) for name in sorted(manifest.materials) if name.startswith(SHARDS)]
     try:
         costs_of(graph)
-        head = unpack_head(given.materials(HEAD), release.dimensions)
+        head = unpack_head(inputs.materials(HEAD), release.dimensions)
         row_of, states = joined_states(shards, head[WEIGHT].shape[1])
     except (TensorError, GraphMismatch) as broken:
         raise NotEligible(f"the round's head or its states are malformed: {broken}") from broken

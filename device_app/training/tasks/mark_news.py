@@ -71,29 +71,29 @@ class MarkNewsTask:
         return Update({NEWS: held}, 0.0, 1, partial(self.keep, draw))
 
 
-def marked_nothing(given: TaskInputs) -> Update:
+def marked_nothing(inputs: TaskInputs) -> Update:
     """Return no marks, for a device that couldn't compute any; the next round still knows that it took part."""
-    return replace(ZEROS, paid=partial(given.draws.keep, given.manifest.round, NOTHING_DRAWN))
+    return replace(ZEROS, paid=partial(inputs.draws.keep, inputs.manifest.round, NOTHING_DRAWN))
 
 
-def mark_news_task(given: TaskInputs) -> MarkNewsTask:
+def mark_news_task(inputs: TaskInputs) -> MarkNewsTask:
     """Make the task; the list is the round's data `news`.
 
     Raises NotEligible if the round is not a union or the list is malformed."""
-    protection = union_marks_of(given.manifest.protection, "marks of articles go into a union of marks only.")
-    manifest = given.manifest
+    protection = union_marks_of(inputs.manifest.protection, "marks of articles go into a union of marks only.")
+    manifest = inputs.manifest
     return MarkNewsTask(
-        ids=listed_news(given.materials(NEWS)),
+        ids=listed_news(inputs.materials(NEWS)),
         rows_limit=protection.rows_limit,
         negatives=manifest.negatives,
         samples_limit=manifest.samples_limit,
-        keep=partial(given.draws.keep, manifest.round),
+        keep=partial(inputs.draws.keep, manifest.round),
     )
 
 
-def mark_displayed_task(given: TaskInputs) -> MarkNewsTask:
+def mark_displayed_task(inputs: TaskInputs) -> MarkNewsTask:
     """Make the same task, with all articles that were displayed. Raises NotEligible like `mark_news_task`."""
-    return replace(mark_news_task(given), displayed=True)
+    return replace(mark_news_task(inputs), displayed=True)
 
 
 def listed_news(blob: bytes) -> tuple[str, ...]:

@@ -110,27 +110,27 @@ def _mixed(
     """Return the mean of one tensor over the views that have it; zeros if none has, such as a tower whose view wasn't
     drawn.
     """
-    given = [NoisyGradient({name: each[name]}) for each in views if name in each]
-    return local_secure_aggregate(given)[name] if given else np.zeros(shape)
+    gradients = [NoisyGradient({name: each[name]}) for each in views if name in each]
+    return local_secure_aggregate(gradients)[name] if gradients else np.zeros(shape)
 
 
-def multi_view_task(given: TaskInputs) -> MultiViewTask:
+def multi_view_task(inputs: TaskInputs) -> MultiViewTask:
     """Make the task from the round's terms.
 
     Raises NotEligible if views can't be isolated or the round's terms can't be read, and ProtectionTooWeak for less
     noise than the reader accepts."""
-    manifest, release = given.manifest, given.release
-    if given.views is None:
+    manifest, release = inputs.manifest, inputs.release
+    if inputs.views is None:
         raise NotEligible("this device does not keep separate views.")
     if manifest.model is None:
         raise NotEligible("the round names no model.")
     try:
-        terms = ViewTerms.model_validate_json(given.materials(MATERIAL))
+        terms = ViewTerms.model_validate_json(inputs.materials(MATERIAL))
     except ValidationError as broken:
         raise NotEligible(f"the round's terms for views can't be read: {broken.errors()[0]['msg']}.") from broken
-    given.views.check(terms)
+    inputs.views.check(terms)
     return MultiViewTask(
-        views=given.views,
+        views=inputs.views,
         terms=terms,
         round_id=manifest.round,
         model=manifest.model,
@@ -141,10 +141,10 @@ def multi_view_task(given: TaskInputs) -> MultiViewTask:
     )
 
 
-def without_views(given: TaskInputs) -> Update:
+def without_views(inputs: TaskInputs) -> Update:
     """Return the views' noise, counted as one sample like every device's, so that zeros can't be recognised."""
-    task = multi_view_task(given)
-    return replace(ZEROS, tensors=task.noise(given.release.weights(task.model), np.random.default_rng()), samples=1)
+    task = multi_view_task(inputs)
+    return replace(ZEROS, tensors=task.noise(inputs.release.weights(task.model), np.random.default_rng()), samples=1)
 
 
 MULTI_VIEW = TaskKind(multi_view_task, role="ranker", graph="gradient", needs_samples=False, zeros=without_views)

@@ -58,21 +58,21 @@ class NearestPrototypeTask:
         return Update({SUMS: sums, MEMBERS: members}, loss=0.0, samples=1)
 
 
-def nearest_prototype_task(given: TaskInputs) -> NearestPrototypeTask:
+def nearest_prototype_task(inputs: TaskInputs) -> NearestPrototypeTask:
     """Make the task from the round's draft of prototypes. Raises NotEligible if the draft doesn't fit the release."""
-    manifest, release = given.manifest, given.release.manifest
+    manifest, release = inputs.manifest, inputs.release.manifest
     shape = manifest.shapes.get(SUMS, ())
     protection = secure_sum_of(
         manifest.protection, "a sum of single readers' vectors is taken part in under masks only."
     )
     if len(shape) != 2 or shape[1] != release.dimensions:
         raise NotEligible(f"its prototypes have the shape {shape}, news vectors have {release.dimensions} numbers.")
-    content = given.materials(PROTOTYPES)
+    content = inputs.materials(PROTOTYPES)
     try:
         draft = unpack(content, {PROTOTYPES: TensorSpec("float32", shape)}, limit_bytes=len(content))[PROTOTYPES]
     except TensorError as broken:
         raise NotEligible(f"its prototypes are damaged: {broken}") from broken
-    return NearestPrototypeTask(draft, given.reading.clicked(release.encoder), protection.clip)
+    return NearestPrototypeTask(draft, inputs.reading.clicked(release.encoder), protection.clip)
 
 
 VECTORS, MOVES = "vectors", "moves"
@@ -116,10 +116,10 @@ class NearestGroupTask:
         return Update(tensors, loss=0.0, samples=1)
 
 
-def nearest_group_task(given: TaskInputs) -> NearestGroupTask:
+def nearest_group_task(inputs: TaskInputs) -> NearestGroupTask:
     """Make the task from the release's groups. Raises NotEligible like `group_gradient_task`."""
-    protection, groups, choice = chosen_groups(given)
-    release = given.release.manifest
+    protection, groups, choice = chosen_groups(inputs)
+    release = inputs.release.manifest
     return NearestGroupTask(
-        choice, given.reading.clicked(release.encoder), groups.size, release.dimensions, protection.clip
+        choice, inputs.reading.clicked(release.encoder), groups.size, release.dimensions, protection.clip
     )

@@ -83,8 +83,8 @@ class NewsGradientTask:
         vector_gradients = tensors.pop(TABLE)[here]
         of_news = {name: np.zeros_like(value) for name, value in self.news.parameters.items()}
         if here:
-            made = self.news.product(rows, vector_gradients)
-            of_news = {name: made[GRADIENT_PREFIX + name] for name in of_news}
+            product = self.news.product(rows, vector_gradients)
+            of_news = {name: product[GRADIENT_PREFIX + name] for name in of_news}
         return Update({**tensors, **{_named(name): each for name, each in of_news.items()}}, found.loss, found.samples)
 
 

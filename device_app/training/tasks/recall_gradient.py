@@ -82,14 +82,14 @@ def dropped(values: NDArray[np.float32], share: float, rng: np.random.Generator)
     return np.asarray(np.where(kept, values / np.float32(1 - share), np.float32(0.0)), dtype=np.float32)
 
 
-def recall_task(given: TaskInputs) -> RecallTask:
+def recall_task(inputs: TaskInputs) -> RecallTask:
     """Make the task on the release's `context` graph."""
-    manifest = given.manifest
+    manifest = inputs.manifest
     assert manifest.model is not None
-    context = BoundGraph(given.release.graph(manifest.model, "context"), threads=given.threads)
+    context = BoundGraph(inputs.release.graph(manifest.model, "context"), threads=inputs.threads)
     return RecallTask(
         contexts=lambda params, clicks, mask: context(params, clicks=clicks, click_mask=mask)["contexts"],
-        protocol=given.release.manifest.recall,
+        protocol=inputs.release.manifest.recall,
         negatives=manifest.negatives,
         samples_limit=manifest.samples_limit,
         dropout=manifest.dropout,

@@ -112,43 +112,45 @@ def standing(lists: ReportLists, drawn: Samples, epsilon: float) -> float:
     return float(np.mean(1 / (1 + np.exp(-lifts))))
 
 
-def basis_gradient_task(given: TaskInputs) -> BasisGradientTask:
+def basis_gradient_task(inputs: TaskInputs) -> BasisGradientTask:
     """Make the task with the round's graph. Raises NotEligible if the round's data are invalid."""
-    graph = given.materials(GRAPH)
+    graph = inputs.materials(GRAPH)
     try:
         costs_of(graph)
     except GraphMismatch as broken:
         raise NotEligible(f"the round's graph is malformed: {broken}") from broken
-    lists = _lists(given, BASIS)
+    lists = _lists(inputs, BASIS)
     return BasisGradientTask(
-        lists, _epsilon(given, lists), OnnxGradients(graph), given.manifest.negatives, given.manifest.samples_limit
+        lists, _epsilon(inputs, lists), OnnxGradients(graph), inputs.manifest.negatives, inputs.manifest.samples_limit
     )
 
 
-def basis_vote_task(given: TaskInputs) -> BasisVoteTask:
+def basis_vote_task(inputs: TaskInputs) -> BasisVoteTask:
     """Make the task for the drafted basis and the current one.
 
     Raises NotEligible if the round's data are invalid."""
-    lists, before = _lists(given, BASIS), _lists(given, BEFORE)
+    lists, before = _lists(inputs, BASIS), _lists(inputs, BEFORE)
     if lists.size != before.size:
         raise NotEligible(f"the draft has {lists.size} basic interests, but the current codebook has {before.size}.")
-    return BasisVoteTask(lists, before, _epsilon(given, lists), given.manifest.negatives, given.manifest.samples_limit)
+    return BasisVoteTask(
+        lists, before, _epsilon(inputs, lists), inputs.manifest.negatives, inputs.manifest.samples_limit
+    )
 
 
-def _lists(given: TaskInputs, material: str) -> ReportLists:
+def _lists(inputs: TaskInputs, material: str) -> ReportLists:
     try:
-        lists = ReportLists.unpack(given.materials(material))
+        lists = ReportLists.unpack(inputs.materials(material))
     except TensorError as broken:
         raise NotEligible(f"the round's basis is damaged: {broken}") from broken
-    if lists.prototypes.shape[1] != given.release.manifest.dimensions:
-        found, wanted = lists.prototypes.shape[1], given.release.manifest.dimensions
+    if lists.prototypes.shape[1] != inputs.release.manifest.dimensions:
+        found, wanted = lists.prototypes.shape[1], inputs.release.manifest.dimensions
         raise NotEligible(f"its basis has {found} dimensions, news vectors have {wanted}.")
     return lists
 
 
-def _epsilon(given: TaskInputs, lists: ReportLists) -> float:
+def _epsilon(inputs: TaskInputs, lists: ReportLists) -> float:
     """Return the epsilon of a report with a codebook of that size, as the release states it."""
-    book = given.release.manifest.recall.codebook(lists.size)
+    book = inputs.release.manifest.recall.codebook(lists.size)
     if book is None:
         raise NotEligible(f"the release has no codebook of {lists.size} basic interests.")
     return book.epsilon

@@ -93,18 +93,18 @@ def table_batch(samples: RowSamples, table: NDArray[np.float32], rows: slice) ->
     return batch if samples.features is None else batch | {"features": samples.features[rows]}
 
 
-def split_gradient_task(given: TaskInputs) -> SplitGradientTask:
+def split_gradient_task(inputs: TaskInputs) -> SplitGradientTask:
     """Make the task from the round's opened articles and this device's draw for their union.
 
     Raises NotEligible if the device took no part in the union, or its materials are unavailable or invalid.
     """
-    manifest, release = given.manifest, given.release.manifest
+    manifest, release = inputs.manifest, inputs.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
-    draw = given.draws.of(manifest.round, manifest.follows)
-    ids = listed_news(given.materials(LISTED))
+    draw = inputs.draws.of(manifest.round, manifest.follows)
+    ids = listed_news(inputs.materials(LISTED))
     specs = {VECTORS: TensorSpec("float32", (len(ids), release.dimensions))}
     try:
-        vectors: NDArray[np.float32] = unpack(given.materials(VECTORS), specs, limit_bytes=BLOB_LIMIT_BYTES)[VECTORS]
+        vectors: NDArray[np.float32] = unpack(inputs.materials(VECTORS), specs, limit_bytes=BLOB_LIMIT_BYTES)[VECTORS]
     except TensorError as broken:
         raise NotEligible(f"the round's vectors are malformed: {broken}") from broken
     return SplitGradientTask(
@@ -114,5 +114,5 @@ def split_gradient_task(given: TaskInputs) -> SplitGradientTask:
         samples_limit=manifest.samples_limit,
         features=release.models[manifest.model].features,
         draw=draw,
-        unchanged=lambda: draw.mark is None or given.reading.holds(draw.mark),
+        unchanged=lambda: draw.mark is None or inputs.reading.holds(draw.mark),
     )

@@ -83,12 +83,12 @@ class LocalTask(Protocol):
         """
 
 
-def zeros(given: TaskInputs) -> Update:
+def zeros(inputs: TaskInputs) -> Update:
     """Return zeros, for a task that records nothing."""
     return ZEROS
 
 
-def as_far_as_everything(given: TaskInputs) -> OneClick | None:
+def as_far_as_everything(inputs: TaskInputs) -> OneClick | None:
     """Return None, for a task that can't bound how far one click moves its update."""
     return None
 

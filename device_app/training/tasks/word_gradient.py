@@ -96,14 +96,14 @@ class WordModelInputs:
         return read
 
 
-def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
+def word_gradient_task(inputs: TaskInputs) -> NewsGradientTask:
     """Make the task on all articles of the round. Raises NotEligible if the round's data are unavailable or invalid."""
-    manifest, release = given.manifest, given.release.manifest
+    manifest, release = inputs.manifest, inputs.release.manifest
     assert manifest.model is not None, "a task of a role has a model"
-    graph = given.materials(GRAPH)
+    graph = inputs.materials(GRAPH)
 
     def shards(prefix: str) -> list[bytes]:
-        return [given.materials(name) for name in sorted(manifest.materials) if name.startswith(prefix)]
+        return [inputs.materials(name) for name in sorted(manifest.materials) if name.startswith(prefix)]
 
     try:
         declared = {each.name: each.shape for each in shared_session(graph, threads=OnnxGradients.THREADS).get_inputs()}
@@ -112,10 +112,10 @@ def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
             for name, shape in declared.items()
             if name.startswith(PARAMETER_PREFIX)
         }
-        asked = declared.keys() - {PARAMETER_PREFIX + name for name in shapes}
+        names = declared.keys() - {PARAMETER_PREFIX + name for name in shapes}
         table = joined_table(shards(TABLE), declared.get(vectors_of(TITLE), [0])[-1])
-        row_of, texts, categories = _read_by(asked, shards, len(table))
-        parameters = unpack_model(given.materials(MODEL), shapes)
+        row_of, texts, categories = _read_by(names, shards, len(table))
+        parameters = unpack_model(inputs.materials(MODEL), shapes)
     except (TensorError, GraphMismatch) as broken:
         raise NotEligible(f"the round's news model or its titles are malformed: {broken}") from broken
     return NewsGradientTask(
@@ -127,18 +127,18 @@ def word_gradient_task(given: TaskInputs) -> NewsGradientTask:
 
 
 def _read_by(
-    asked: Set[str], shards: Callable[[str], list[bytes]], words: int
+    names: Set[str], shards: Callable[[str], list[bytes]], words: int
 ) -> tuple[Mapping[str, int], dict[str, NDArray[np.int32]], NDArray[np.int32] | None]:
     """Return each article's row by id, and `texts` and `categories` as in `WordModelInputs`, for the graph's inputs.
 
     words: rows of the table. Raises TensorError.
     """
     read = {TITLE: (TITLES, WORDS_LIMIT)}
-    if vectors_of(ABSTRACT) in asked:
+    if vectors_of(ABSTRACT) in names:
         read[ABSTRACT] = (ABSTRACTS, ABSTRACT_WORDS_LIMIT)
-    ids = {CATEGORY, SUBCATEGORY} if CATEGORY in asked else set()
-    if asked != {each(text) for text in read for each in (vectors_of, mask_of)} | ids | {SLOPES}:
-        raise TensorError(f"the graph's inputs must be titles, abstracts, categories and {SLOPES}; got {sorted(asked)}")
+    ids = {CATEGORY, SUBCATEGORY} if CATEGORY in names else set()
+    if names != {each(text) for text in read for each in (vectors_of, mask_of)} | ids | {SLOPES}:
+        raise TensorError(f"the graph's inputs must be titles, abstracts, categories and {SLOPES}; got {sorted(names)}")
     found = {text: joined_texts(shards(prefix), words, length=length) for text, (prefix, length) in read.items()}
     row_of = found[TITLE][0]
     named, categories = joined_categories(shards(CATEGORIES)) if ids else (row_of, None)

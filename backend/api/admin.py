@@ -114,8 +114,8 @@ def router(services: Services) -> APIRouter:
     async def open_round(request: Request) -> Response:
         """201 and the round, or 202 and its place in the queue if another round changes the same models."""
         require_media_type(request, JSON)
-        asked = parse(OpenRound, await request.body())
-        found = await run_in_threadpool(coordinator.open_or_queue, asked.request())
+        body = parse(OpenRound, await request.body())
+        found = await run_in_threadpool(coordinator.open_or_queue, body.request())
         status = 202 if isinstance(found, QueuedRound) else 201
         return Response(found.model_dump_json(), status_code=status, media_type=JSON)
 
@@ -159,10 +159,10 @@ def router(services: Services) -> APIRouter:
     @routes.put("/timetable/schedule", responses=answers(*WITH_BODY, 404, 409), openapi_extra=takes(SetSchedule))
     async def schedule(request: Request) -> dict[str, Any]:
         require_media_type(request, JSON)
-        asked = parse(SetSchedule, await request.body())
-        system = _named(asked.system, asked.protection, asked.aggregation)
-        wanted = RoundRequest(system, asked.cohort, asked.minimum(), asked.seconds)
-        schedule = Schedule(wanted, asked.every_minutes, asked.waiting)
+        body = parse(SetSchedule, await request.body())
+        system = _named(body.system, body.protection, body.aggregation)
+        wanted = RoundRequest(system, body.cohort, body.minimum(), body.seconds)
+        schedule = Schedule(wanted, body.every_minutes, body.waiting)
         return asdict(await run_in_threadpool(coordinator.scheduler.set, schedule))
 
     @routes.delete("/timetable/schedule")

@@ -144,9 +144,9 @@ def router(services: Services, token_file: Path) -> APIRouter:
         assert isinstance(document, Document)  # only a conditional GET returns anything else
         return document
 
-    def find(asked: FindFeeds) -> FoundFeeds:
+    def find(query: FindFeeds) -> FoundFeeds:
         known = {feed.url for feed in followed.all()}
-        found = discover_or_take(asked.pasted, get)
+        found = discover_or_take(query.pasted, get)
         return FoundFeeds(
             feeds=tuple(
                 FoundFeed(

@@ -133,7 +133,7 @@ class ConsoleController:
         request: Request,
         action: Callable[[], object],
         back: str,
-        said: str | Callable[[Any], str],
+        message_key: str | Callable[[Any], str],
         *,
         place: str = "",
         labels: Mapping[str, str] | None = None,
@@ -141,7 +141,7 @@ class ConsoleController:
     ) -> Response:
         """Execute a form's action, then redirect to `back`, at the element `place` if one is named.
 
-        said: the key of the message that the page then shows, or a function that returns it for the action's result.
+        message_key: of the message that the page then shows, or a function that returns it for the action's result.
         An error is shown with the form's labels instead of field names: by `again`, which gets the message and a status
         and shows the form with its values, or by a separate page.
         """
@@ -158,8 +158,8 @@ class ConsoleController:
             return self.renderer.page(
                 request, "refused", status_code=refused.status, title=refused.title, message=message, back=back
             )
-        said = said if isinstance(said, str) else said(done)
-        return RedirectResponse(f"{back}?said={said}" + (f"#{place}" if place else ""), status_code=303)
+        message_key = message_key if isinstance(message_key, str) else message_key(done)
+        return RedirectResponse(f"{back}?said={message_key}" + (f"#{place}" if place else ""), status_code=303)
 
     def refused(self, request: Request) -> Response:
         """The answer to a form that was posted from another site."""

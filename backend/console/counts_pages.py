@@ -65,8 +65,8 @@ def counted_news(catalogue: Catalogue, counts: CountRepository, now: datetime) -
     """All counted articles, those most lifted by counts first; none before the first count."""
     if not len(catalogue) or not catalogue.counted:
         return []
-    counted, asked = counts.counted(catalogue.keys, now)
-    rows = np.flatnonzero(asked)
+    counted, is_counted = counts.counted(catalogue.keys, now)
+    rows = np.flatnonzero(is_counted)
     # Bonferroni correction: among hundreds of articles, noise lifts some further than is likely for a single one.
     least = NormalDist().inv_cdf(1 - MISTAKEN / max(1, len(rows)))
     found = []

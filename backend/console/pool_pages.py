@@ -39,7 +39,7 @@ def router(controller: ConsoleController) -> APIRouter:
     services = controller.services
     routes = APIRouter()
 
-    def said(done: str) -> str:
+    def message_key(done: str) -> str:
         """The key of the message after an action; another one if feeds aren't refreshed automatically."""
         return done if services.feeds.is_on else f"{done}-only"
 
@@ -126,7 +126,7 @@ def router(controller: ConsoleController) -> APIRouter:
             request,
             action,
             "/console/pool",
-            said("feed-added"),
+            message_key("feed-added"),
             labels=LABELS,
             again=lambda problem, status: controller.renderer.page(
                 request,
@@ -170,7 +170,7 @@ def router(controller: ConsoleController) -> APIRouter:
             services.feeds.followed.ask_now(datetime.now(UTC), url or None)
             services.feeds.wake()
 
-        return controller.do(request, action, "/console/pool", said("feed-asked"))
+        return controller.do(request, action, "/console/pool", message_key("feed-asked"))
 
     @routes.post("/pool/feeds/restore")
     def restore_feed(request: Request, url: Url) -> Response:
@@ -178,7 +178,7 @@ def router(controller: ConsoleController) -> APIRouter:
             services.feeds.followed.restore(url, datetime.now(UTC))
             services.feeds.wake()
 
-        return controller.do(request, action, "/console/pool", said("feed-restored"))
+        return controller.do(request, action, "/console/pool", message_key("feed-restored"))
 
     @routes.post("/pool/feeds/pictures")
     def allow_pictures(request: Request, url: Url, allowed: Annotated[str, Form(pattern="^(on|off)$")]) -> Response:
@@ -198,7 +198,7 @@ def router(controller: ConsoleController) -> APIRouter:
             services.feeds.followed.resume(url, datetime.now(UTC))
             services.feeds.wake()
 
-        return controller.do(request, action, "/console/pool", said("feed-resumed"))
+        return controller.do(request, action, "/console/pool", message_key("feed-resumed"))
 
     @routes.get("/pool/feeds/remove")
     def ask_to_remove_feed(

@@ -55,8 +55,8 @@ def ended_messages(status: RoundStatus, found: CheckIns) -> tuple[str, ...]:
     if status.state == "applied":
         return tuple(messages)
     devices, updates = plural(status.joined, "device"), plural(status.uploaded, "update")
-    came = WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum)
-    messages.append(came + (WORDS("came_to_sum") if status.stages == "sum" else ""))
+    turnout = WORDS("came", devices=devices, updates=updates, needed=status.cohort_minimum)
+    messages.append(turnout + (WORDS("came_to_sum") if status.stages == "sum" else ""))
     if status.joined < status.cohort_minimum:
         messages.append(WORDS("unknown"))
     elif status.uploaded < status.cohort_minimum:
@@ -177,8 +177,8 @@ class RoundForm:
         system = self.system.strip()
         return RoundRequest(
             full_name(system, self.protection.strip() or None, self.aggregation.strip() or None),
-            _whole("cohort", self.cohort),
-            _whole("cohort_minimum", self.cohort_minimum),
+            _integer("cohort", self.cohort),
+            _integer("cohort_minimum", self.cohort_minimum),
             _number("seconds", self.seconds) if self.seconds.strip() else usual_seconds(system),
         )
 
@@ -187,7 +187,7 @@ class RoundForm:
         return Schedule(
             self.request(),
             _number("every_minutes", self.every_minutes) if self.every_minutes.strip() else None,
-            _whole("waiting", self.waiting) if self.waiting.strip() else None,
+            _integer("waiting", self.waiting) if self.waiting.strip() else None,
         )
 
 
@@ -198,7 +198,7 @@ def _number(field: str, text: str) -> float:
         raise RoundImpossible(f"{field} is not a number.", field=field, limit="a number") from odd
 
 
-def _whole(field: str, text: str) -> int:
+def _integer(field: str, text: str) -> int:
     try:
         return int(text)
     except ValueError as odd:
@@ -206,7 +206,7 @@ def _whole(field: str, text: str) -> int:
 
 
 ROUNDS = "/console/rounds"
-AskedForm = Annotated[RoundForm, Depends()]
+SubmittedForm = Annotated[RoundForm, Depends()]
 
 
 def router(controller: ConsoleController) -> APIRouter:
@@ -294,26 +294,26 @@ def router(controller: ConsoleController) -> APIRouter:
         return controller.answer(request, values)
 
     @routes.post("/rounds")
-    def start(request: Request, asked: AskedForm) -> Response:
+    def start(request: Request, form: SubmittedForm) -> Response:
         return controller.do(
             request,
-            lambda: coordinator.open_or_queue(asked.request()),
+            lambda: coordinator.open_or_queue(form.request()),
             ROUNDS,
             lambda done: "queued" if isinstance(done, QueuedRound) else "opened",
             place="round",
             labels=LABELS,
-            again=lambda problem, status: page(request, problem, status, started=asked),
+            again=lambda problem, status: page(request, problem, status, started=form),
         )
 
     @routes.post("/rounds/prepare")
-    def prepare(request: Request, ranker: Annotated[str, Form(max_length=80)], asked: AskedForm) -> Response:
+    def prepare(request: Request, ranker: Annotated[str, Form(max_length=80)], form: SubmittedForm) -> Response:
         return controller.do(
             request,
             lambda: backfill.start(ranker),
             ROUNDS,
             "preparing",
             place="preparing",
-            again=lambda problem, status: page(request, problem, status, started=asked),
+            again=lambda problem, status: page(request, problem, status, started=form),
         )
 
     @routes.post("/rounds/pause")
@@ -325,15 +325,15 @@ def router(controller: ConsoleController) -> APIRouter:
         return controller.do(request, coordinator.scheduler.resume, ROUNDS, "resumed")
 
     @routes.post("/rounds/schedule")
-    def schedule(request: Request, asked: AskedForm) -> Response:
+    def schedule(request: Request, form: SubmittedForm) -> Response:
         return controller.do(
             request,
-            lambda: coordinator.scheduler.set(asked.schedule()),
+            lambda: coordinator.scheduler.set(form.schedule()),
             ROUNDS,
             "scheduled",
             place="schedule",
             labels=LABELS,
-            again=lambda problem, status: page(request, problem, status, planned=asked),
+            again=lambda problem, status: page(request, problem, status, planned=form),
         )
 
     @routes.post("/rounds/unschedule")

@@ -27,7 +27,7 @@ from backend.storage.object_store import ObjectStore
 GRAPH, TOKENIZER = "graph", "tokenizer"
 HASHES = "sha256"
 """Key of the files' hashes in a description."""
-SAID: dict[str, type] = {"digest": str, "dimensions": int, "parameters": dict, HASHES: dict}
+FIELD_TYPES: dict[str, type] = {"digest": str, "dimensions": int, "parameters": dict, HASHES: dict}
 
 
 class EncoderDamaged(OwnfeedError):
@@ -48,7 +48,7 @@ def read_description(folder: Path) -> dict[str, Any]:
         about = json.loads(path.read_bytes())
         if not isinstance(about, dict):
             raise ValueError("it is not a JSON object")
-        for name, kind in SAID.items():
+        for name, kind in FIELD_TYPES.items():
             if not isinstance(about.get(name), kind):
                 raise ValueError(f"{name} is missing or has the wrong type")
     except ValueError as broken:

@@ -182,14 +182,14 @@ class RayExecutor:
 
         with self._turn:
             for again in (True, False):
-                driver, whole = self._ready(), False
+                driver, is_complete = self._ready(), False
                 try:
                     for result in driver.map(task, chain(list(given), noted())):
                         if not answered:
                             answered = True
                             given.clear()
                         yield result
-                    whole = True
+                    is_complete = True
                     return
                 except _Ended as ended:
                     if answered or not again:  # else it may have ended as idle when the request arrived
@@ -198,7 +198,7 @@ class RayExecutor:
                 except _Refused as refused:
                     raise self._unavailable(str(refused)) from refused
                 finally:
-                    if not whole:  # its pending results would be taken for another task's
+                    if not is_complete:  # its pending results would be taken for another task's
                         driver.end()
                         self._driver = None
 
@@ -253,7 +253,7 @@ class _Driver:
 
     def __init__(self, address: str) -> None:
         self._connection, its = Pipe()
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  it stays as long as the process
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  it stays as long as the process
         command = [sys.executable, "-m", "backend.embedding.ray_driver", str(its.fileno()), address]
         try:
             self._process = subprocess.Popen(
@@ -262,7 +262,7 @@ class _Driver:
                 pass_fds=[its.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=self._said,
+                stderr=self._stderr,
             )
         finally:
             its.close()
@@ -300,17 +300,17 @@ class _Driver:
 
     def last_line(self) -> str:
         """The last line of its output before it ended on its own; '' for none."""
-        self._said.seek(0)
-        return (self._said.read().decode(errors="replace").strip().splitlines() or [""])[-1][:300]
+        self._stderr.seek(0)
+        return (self._stderr.read().decode(errors="replace").strip().splitlines() or [""])[-1][:300]
 
     def end(self) -> None:
         self._connection.close()
         self._process.kill()
         self._process.wait(END_WITHIN_SEC)
-        self._said.close()
+        self._stderr.close()
 
     def __del__(self) -> None:
-        if not self._said.closed:
+        if not self._stderr.closed:
             self.end()
 
     def _send(self, message: object) -> None:

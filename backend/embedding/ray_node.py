@@ -51,10 +51,10 @@ def processor(info: str) -> dict[str, str]:
     info: Linux's description.
     """
     first = info.split("\n\n", 1)[0]
-    said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
-    instructions = said.get("flags", said.get("Features", "")).split()
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
+    instructions = fields.get("flags", fields.get("Features", "")).split()
     return {
-        "processor": said.get("vendor_id", said.get("CPU implementer", platform.processor())),
+        "processor": fields.get("vendor_id", fields.get("CPU implementer", platform.processor())),
         "instructions": " ".join(sorted({each for each in instructions if each.startswith(KERNEL_INSTRUCTIONS)})),
     }
 

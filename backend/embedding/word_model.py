@@ -167,7 +167,7 @@ RIDGE = 1e-3
 SEED = 7
 
 
-SAID = {"folder", "key", "source", "shapes"}
+IN_USE_KEYS = {"folder", "key", "source", "shapes"}
 """Keys of a file that names the words in use."""
 
 _log = logging.getLogger(__name__)
@@ -389,8 +389,8 @@ def _in_use(encoder_dir: Path, architecture: str) -> dict[str, Any] | None:
     path = _in_use_file(encoder_dir, architecture)
     try:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if not about.keys() >= SAID:
-            raise ValueError(f"some of {', '.join(sorted(SAID))} are missing")
+        if not about.keys() >= IN_USE_KEYS:
+            raise ValueError(f"some of {', '.join(sorted(IN_USE_KEYS))} are missing")
     except FileNotFoundError:
         return None
     except (ValueError, AttributeError) as broken:

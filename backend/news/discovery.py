@@ -195,7 +195,7 @@ def discover_or_take(pasted: str, get: Get, *, titled: bool = True) -> list[Disc
 class _Search:
     def __init__(self, pasted: str, get: Get, titled: bool) -> None:
         self._pasted, self._get, self._titled = pasted, get, titled
-        self._asked: dict[str, DiscoveredFeed | Document | None] = {}
+        self._responses: dict[str, DiscoveredFeed | Document | None] = {}
         self._failure: SourceError | None = None
 
     def run(self) -> list[DiscoveredFeed]:
@@ -249,23 +249,23 @@ class _Search:
 
     def _ask(self, url: str, *, titled: bool = True) -> DiscoveredFeed | Document | None:
         """The feed at an address, or its page; None if it can't be read."""
-        if url in self._asked or len(self._asked) >= REQUESTS_LIMIT:
-            return self._asked.get(url)
-        self._asked[url] = None
+        if url in self._responses or len(self._responses) >= REQUESTS_LIMIT:
+            return self._responses.get(url)
+        self._responses[url] = None
         try:
             document = self._get(checked_url(url))
-            self._asked[url] = document
+            self._responses[url] = document
             if not titled and looks_like_feed(document.data):
                 at = document.moved_to or document.location
-                self._asked[url] = DiscoveredFeed(at, at)
-                return self._asked[url]
+                self._responses[url] = DiscoveredFeed(at, at)
+                return self._responses[url]
             parsed = parse(document.data, content_type=document.content_type, base=document.base)
-            self._asked[url] = _found(document, parsed)
+            self._responses[url] = _found(document, parsed)
         except (SourceUnreachable, FeedRefused, SourceMalformed) as failed:
             self._failure = self._failure or failed
         except FeedUnreadable:
             pass  # a page; `run` follows its links
-        return self._asked[url]
+        return self._responses[url]
 
 
 def _found(document: Document, parsed: ParsedFeed) -> DiscoveredFeed:

@@ -111,7 +111,7 @@ def take_in(
     """
     head, name, published = NO_HEAD, "", list[datetime]()
 
-    def heard(found: FeedHead) -> str:
+    def note_head(found: FeedHead) -> str:
         nonlocal head, name
         head, name = found, named(found.title)
         return name
@@ -122,7 +122,7 @@ def take_in(
                 published.append(row.published_at)
             yield row
 
-    rows = dated(read_feed(document, now=now, section=section, key=key, heard=heard, known=pool.titles))
+    rows = dated(read_feed(document, now=now, section=section, key=key, on_head=note_head, known=pool.titles))
     if full_texts is not None:
         rows = full_texts.of(pool, rows)
     report = ingest(pool, rows, source=key, progress=progress, oldest=pool.horizon(now))

@@ -174,20 +174,20 @@ class FeedScheduler:
 
     def _read_due(self) -> int:
         """Start a thread for each due feed when its host is free; return how many. Leave feeds with a long wait."""
-        begun = set[str]()
+        started = set[str]()
         listed_at, due = self._clock(), self.followed.due(self._clock())
         while not self._stopping.is_set():
             now = self._clock()
             if self._woken.is_set() or (now - listed_at).total_seconds() >= LOOK_EVERY_SEC:
                 self._woken.clear()
                 listed_at, due = now, self.followed.due(now)
-            due = [feed for feed in due if feed.key not in begun]
+            due = [feed for feed in due if feed.key not in started]
             with self._changed:
                 waits = {feed.key: self._hosts.free_in(host_of(feed.url), now) for feed in due}
                 ready = next((feed for feed in due if (free_in := waits[feed.key]) is not None and free_in <= 0), None)
                 soonest = min((free_in for free_in in waits.values() if free_in is not None), default=LOOK_EVERY_SEC)
                 if ready is not None and len(self._running) < FEEDS_AT_ONCE:
-                    begun.add(ready.key)
+                    started.add(ready.key)
                     self._begin(ready, now)
                     continue
                 if self._running:
@@ -199,7 +199,7 @@ class FeedScheduler:
         with self._changed:
             while self._running:
                 self._changed.wait()
-        return len(begun)
+        return len(started)
 
     def _begin(self, feed: FollowedFeed, now: datetime) -> None:
         self._running.add(feed.key)
@@ -244,7 +244,7 @@ class FeedScheduler:
         """Request the feed and ingest the answer."""
         if feed.unverified:
             _log.warning("the certificate of %s is not checked, as set for this feed", host_of(feed.url))
-        found = self._asked(feed)
+        found = self._fetched(feed)
         now = self._clock()
         last = None if feed.pace_sec is None else timedelta(seconds=feed.pace_sec)
         if isinstance(found, NotModified):
@@ -288,7 +288,7 @@ class FeedScheduler:
         assert isinstance(found, Document)  # only a conditional GET returns anything else
         return found.data
 
-    def _asked(self, feed: FollowedFeed) -> Document | NotModified:
+    def _fetched(self, feed: FollowedFeed) -> Document | NotModified:
         """Return the answer of the feed's server, after which the host is free again. Raises SourceError with
         the wait.
         """

@@ -61,12 +61,12 @@ class FeedAnswer(NamedTuple):
             return f"answered, but has no entries{f': {reasons}' if reasons else ''}"
         if self.is_unusable:
             return f"answered, but none of its {plural(self.entries, 'entry', 'entries')} could be used: {reasons}"
-        said = plural(self.entries, "entry", "entries")
+        entries = plural(self.entries, "entry", "entries")
         if self.taken < self.entries:
-            said = f"{self.taken:,} of {said} taken"
+            entries = f"{self.taken:,} of {entries} taken"
         if self.refused:
-            return f"{said}, {self.refused:,} could not be used: {reasons}"
-        return f"{said}; {reasons}" if reasons else said
+            return f"{entries}, {self.refused:,} could not be used: {reasons}"
+        return f"{entries}; {reasons}" if reasons else entries
 
 
 def grouped(rejections: Iterable[Rejection]) -> tuple[RefusedFor, ...]:

@@ -112,11 +112,11 @@ def sanitised(html: str, base: str = "", title: str = "") -> Sanitised:
 def without_trailer(body: str, title: str) -> str:
     """The body without the trailers that publishing software appends to it (`untrailed`)."""
     pieces = read_body(body)
-    whole = text_of_body(pieces)
-    kept = untrailed(whole, title)
-    if kept == whole:
+    text = text_of_body(pieces)
+    kept = untrailed(text, title)
+    if kept == text:
         return body
-    teased = kept.endswith(_MARK) and not whole.startswith(kept)
+    teased = kept.endswith(_MARK) and not text.startswith(kept)
     left = len("".join(kept.removesuffix(_MARK).split() if teased else kept.split()))
     found: list[Piece] = []
     for block in blocks_of(pieces):
@@ -504,8 +504,8 @@ def player_page(address: str) -> str:
     return ""
 
 
-def _pixels(said: str) -> int:
-    digits = said.strip().removesuffix("px")
+def _pixels(value: str) -> int:
+    digits = value.strip().removesuffix("px")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 9 else 10**9
 
 

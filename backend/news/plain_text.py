@@ -113,11 +113,11 @@ def _appeared_at(tail: str, title: str) -> int:
     end = _APPEARED.search(tail)
     if end is None or re.search(r"\w{4,}[.!?]\s", end["site"]):
         return len(tail)
-    whole = _letters(title)
+    letters = _letters(title)
     for lead in _LEAD.finditer(tail, max(0, end.start() - 2 * _NAMED_CHARS)):
-        said = tail[lead.end() : end.start()]
-        named = _letters(said)
-        if named and (named == whole or (said.endswith(("…", "...")) and whole.startswith(named))):
+        candidate = tail[lead.end() : end.start()]
+        named = _letters(candidate)
+        if named and (named == letters or (candidate.endswith(("…", "...")) and letters.startswith(named))):
             return lead.start()
     return len(tail)
 
@@ -134,10 +134,10 @@ def _letters(text: str) -> str:
 def beginning(text: str, limit_chars: int) -> str:
     """The first `limit_chars` of a text as one line, with an ellipsis if it was cut here or by its feed."""
     line = one_line(text)
-    whole = _CUT_MARK.sub("", line)
-    if whole != line and not whole.endswith((".", "!", "?", "”", '"')):
-        whole = whole.rstrip(" …") + "…"
-    return shortened(whole, limit_chars)
+    uncut = _CUT_MARK.sub("", line)
+    if uncut != line and not uncut.endswith((".", "!", "?", "”", '"')):
+        uncut = uncut.rstrip(" …") + "…"
+    return shortened(uncut, limit_chars)
 
 
 def longest_whole(sizes: Iterable[int], limit: int) -> int:

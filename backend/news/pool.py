@@ -153,8 +153,8 @@ class NewsPool:
             parts = [among(connection, NewsRow.id, wanted) for wanted in chunks(ids)]
             level = longest_whole([n for part in parts for n in connection.scalars(sizes.where(part))], limit_chars)
             # One character more than the limit shows that a text is longer.
-            begun = func.coalesce(func.substr(BodyRow.body, 1, level + 1), "")
-            query = select(NewsRow.id, begun).outerjoin(BodyRow).where(NewsRow.taken_down_at.is_(None))
+            start_of_body = func.coalesce(func.substr(BodyRow.body, 1, level + 1), "")
+            query = select(NewsRow.id, start_of_body).outerjoin(BodyRow).where(NewsRow.taken_down_at.is_(None))
             rows = [row for part in parts for row in connection.execute(query.where(part))]
         return {news_id: cut_body(body, level) for news_id, body in rows}
 

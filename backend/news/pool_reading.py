@@ -171,8 +171,8 @@ def read_pool(connection: Connection, encoder: str, horizon: datetime, since: in
         older = _older(connection, horizon)
         return PoolReading(read_version(connection), horizon, changed, blocks, len(changed), older)
     vectors = connection.execute(select(func.count()).where(VectorRow.encoder == encoder)).scalar_one()
-    whole = _blocks(connection, encoder, horizon)
-    return PoolReading(read_version(connection), horizon, None, whole, vectors, _older(connection, horizon))
+    all_blocks = _blocks(connection, encoder, horizon)
+    return PoolReading(read_version(connection), horizon, None, all_blocks, vectors, _older(connection, horizon))
 
 
 def read_newest(connection: Connection, horizon: datetime, limit: int) -> list[PoolRow]:

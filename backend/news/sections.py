@@ -166,10 +166,10 @@ def with_neighbours(
     return mixed
 
 
-def _nearest(rows: Rows, asked: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return the `count` rows nearest to each of the rows `asked`, excluding the row itself."""
-    farness = -(rows[asked] @ rows.T)
-    farness[np.arange(len(asked)), asked] = np.inf
+def _nearest(rows: Rows, queries: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Return the `count` rows nearest to each of the rows `queries`, excluding the row itself."""
+    farness = -(rows[queries] @ rows.T)
+    farness[np.arange(len(queries)), queries] = np.inf
     found: NDArray[np.intp] = np.argpartition(farness, count - 1, axis=1)[:, :count]
     return found
 

@@ -152,7 +152,7 @@ def check_backup(settings: BackendSettings, folder: Path) -> Backup:
         raise BackupRefused(f"{folder} was made with {facts.database}, but database_url names another database engine.")
     copied = None if database is None else folder / _place_of(database, settings.data_dir)
     if copied is not None:
-        _require_whole(copied)
+        _require_intact(copied)
     newest = _newest_release(settings, folder, copied)
     size = sum(path.stat().st_size for path in _files_in(folder, None))
     return Backup(folder, facts, newest, size)
@@ -282,7 +282,7 @@ def _snapshot(database: Path, part: Path) -> Path:
     return part
 
 
-def _require_whole(database: Path) -> None:
+def _require_intact(database: Path) -> None:
     try:
         with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as open_database:
             (found,) = open_database.execute("PRAGMA integrity_check(1)").fetchone()
@@ -351,11 +351,11 @@ def _newest_release(settings: BackendSettings, folder: Path, database: Path | No
         here = folder / settings.blob_dir.relative_to(settings.data_dir)
         blobs = LocalFolder(here) if settings.storage is None else settings.open_storage().under("blobs")
         reader = ReleaseReader(engine, blobs, kept=kept)
-        manifests, stored, whole = reader.kept(), BlobStore(blobs), set[str]()
+        manifests, stored, checked = reader.kept(), BlobStore(blobs), set[str]()
         for manifest in manifests:
-            for sha256 in {ref.sha256 for ref in blob_refs(manifest)} - whole:
+            for sha256 in {ref.sha256 for ref in blob_refs(manifest)} - checked:
                 stored.require(sha256)
-                whole.add(sha256)
+                checked.add(sha256)
     except (UnknownBlob, BlobDamaged) as missing:
         raise PartMissing(folder, "" if manifest is None else manifest.release, missing) from missing
     except SQLAlchemyError as broken:

@@ -222,8 +222,8 @@ def exposure(counted: NoisyCounts, among: NoisyCounts | None = None) -> Exposure
     among = among or counted
     mean = float(among.displays.mean())
     true = max(0.0, float(among.displays.var() - among.displays_variance.mean()))
-    whole = true + counted.displays_variance
-    kept = np.divide(true, whole, out=np.ones_like(whole), where=whole > 0)
+    variance = true + counted.displays_variance
+    kept = np.divide(true, variance, out=np.ones_like(variance), where=variance > 0)
     return Exposure(np.maximum(mean + kept * (counted.displays - mean), 0.0), kept * counted.displays_variance)
 
 
@@ -243,9 +243,9 @@ def usual_rates(counted: NoisyCounts, shown: Exposure) -> UsualRates:
             usual = UsualRates(float(rate), spread)
             logs, prior = _grid(usual, spread)
             likely = _log_likelihood(few, exposed, logs, np.full(len(few), rate)) + np.log(prior)
-            whole = float(np.logaddexp.reduce(likely, axis=1).sum()) - 0.5 * np.log(rate / TYPICAL_RATE) ** 2
-            if whole > best:
-                best, chosen = whole, usual
+            score = float(np.logaddexp.reduce(likely, axis=1).sum()) - 0.5 * np.log(rate / TYPICAL_RATE) ** 2
+            if score > best:
+                best, chosen = score, usual
     return chosen
 
 
@@ -266,19 +266,19 @@ def log_lifts(
     asked = np.ones(len(counted), dtype=np.bool_) if asked is None else asked
     if not asked.any():
         return np.zeros(len(counted))
-    heard = NoisyCounts(*(each[asked] for each in vars(counted).values()))
-    shown = exposure(heard)
-    usual = usual or usual_rates(heard, shown)
+    measured = NoisyCounts(*(each[asked] for each in vars(counted).values()))
+    shown = exposure(measured)
+    usual = usual or usual_rates(measured, shown)
     before = np.zeros(len(counted))
     spread = usual.spread
     if topics is not None:
         of_topic = np.zeros(int(topics.max()) + 1)
-        known = topic_lifts(heard, shown, topics[asked], usual)
+        known = topic_lifts(measured, shown, topics[asked], usual)
         of_topic[: len(known)] = known
         before = of_topic[topics]
         spread = usual.spread * np.sqrt(1 - TOPIC_SHARE)
     found = before
-    found[asked] = posterior_lifts(heard, shown, before[asked], spread, usual)
+    found[asked] = posterior_lifts(measured, shown, before[asked], spread, usual)
     return found
 
 
@@ -305,9 +305,9 @@ def topic_lifts(counted: NoisyCounts, shown: Exposure, topics: NDArray[np.int64]
     def added(each: Floats) -> Floats:
         return np.bincount(topics, each, minlength=count).astype(np.float64)
 
-    whole = NoisyCounts(*(added(each) for each in vars(counted).values()))
+    totals = NoisyCounts(*(added(each) for each in vars(counted).values()))
     exposed = Exposure(added(shown.displays), added(shown.variance))
-    return posterior_lifts(whole, exposed, np.zeros(count), usual.spread * np.sqrt(TOPIC_SHARE), usual)
+    return posterior_lifts(totals, exposed, np.zeros(count), usual.spread * np.sqrt(TOPIC_SHARE), usual)
 
 
 def _grid(usual: UsualRates, spread: float) -> tuple[Floats, Floats]:
@@ -356,8 +356,8 @@ def lifts(counts: CountSource | None, numbers: NDArray[np.int64], topics: Sequen
     version = 0 if counts is None else counts.version()
     if counts is None or not version or not len(numbers):
         return Lifts(version, np.zeros(len(numbers), dtype=np.float32))
-    counted, asked = counts.counted(numbers, now)
+    counted, is_counted = counts.counted(numbers, now)
     place = {topic: number for number, topic in enumerate(dict.fromkeys(topics))}
     of_topic = np.fromiter(map(place.__getitem__, topics), dtype=np.int64, count=len(numbers))
-    found = log_lifts(counted, of_topic, asked=asked)
+    found = log_lifts(counted, of_topic, asked=is_counted)
     return Lifts(version, np.clip(found, -LIFT_REACH, LIFT_REACH).astype(np.float32))

@@ -117,11 +117,11 @@ class CountRepository:
         faded = 0.5 ** (max(0.0, (now - at).total_seconds()) / 3_600 / self.half_life_hours) if at else 1.0
         known = sums["news"]
         places = np.searchsorted(known, numbers).clip(max=max(0, len(known) - 1))
-        asked = known[places] == numbers if len(known) else np.zeros(len(numbers), dtype=np.bool_)
+        is_counted = known[places] == numbers if len(known) else np.zeros(len(numbers), dtype=np.bool_)
 
         def column(name: str, weight: float) -> NDArray[np.float64]:
             values = sums[name][places] if len(known) else np.zeros(len(numbers))
-            return np.where(asked, values * weight, 0.0)
+            return np.where(is_counted, values * weight, 0.0)
 
         counted = NoisyCounts(
             clicks=column("clicks", faded),
@@ -129,7 +129,7 @@ class CountRepository:
             clicks_variance=column("clicks_variance", faded**2),
             displays_variance=column("displays_variance", faded**2),
         )
-        return counted, np.asarray(asked, dtype=np.bool_)
+        return counted, np.asarray(is_counted, dtype=np.bool_)
 
     def _sums(self) -> tuple[datetime | None, dict[str, NDArray[np.float64]]]:
         """Sums by ascending article number, decayed to the time of the newest count."""

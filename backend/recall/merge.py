@@ -14,12 +14,12 @@ def largest_remainder(counts: Sequence[int], total: int) -> list[int]:
 
     Raises ValueError if a count is negative or all are zero.
     """
-    if any(count < 0 for count in counts) or not (whole := sum(counts)):
+    if any(count < 0 for count in counts) or not (sum_of_counts := sum(counts)):
         raise ValueError("counts must be 0 or more, with at least one above 0")
     if total < 0:
         raise ValueError("total must be 0 or more")
-    shares = [count * total // whole for count in counts]
-    remainders = [count * total % whole for count in counts]
+    shares = [count * total // sum_of_counts for count in counts]
+    remainders = [count * total % sum_of_counts for count in counts]
     by_remainder = sorted(range(len(counts)), key=lambda channel: (-remainders[channel], channel))
     for channel in by_remainder[: total - sum(shares)]:
         shares[channel] += 1
@@ -74,9 +74,9 @@ def reference_merge(lists: Sequence[Sequence[int]], counts: Sequence[int], limit
 
     Raises ValueError like `largest_remainder`.
     """
-    if any(count < 0 for count in counts) or not (whole := sum(counts)):
+    if any(count < 0 for count in counts) or not (sum_of_counts := sum(counts)):
         raise ValueError("counts must be 0 or more, with at least one above 0")
-    quotas = [count / whole for count in counts]
+    quotas = [count / sum_of_counts for count in counts]
     taken: dict[int, None] = {}
     for rows, quota in zip(lists, quotas, strict=True):
         taken.update(dict.fromkeys(rows[: max(int(limit * quota) - 1, 1)]))

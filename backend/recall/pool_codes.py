@@ -92,11 +92,11 @@ def encode(vectors: VectorRows, book: NDArray[np.float32], *, threads: int = 1) 
 
 def mean_error(vectors: VectorRows, book: NDArray[np.float32]) -> float:
     """Mean squared distance between vectors [n, D] and what their codes decode to; 0 without vectors."""
-    whole = 0.0
+    total = 0.0
     for start in range(0, len(vectors), NEWS_AT_ONCE):
         block = vectors[start : start + NEWS_AT_ONCE]
-        whole += float(np.square(block - decode(encode(block, book), book)).sum(dtype=np.float64))
-    return whole / max(1, len(vectors))
+        total += float(np.square(block - decode(encode(block, book), book)).sum(dtype=np.float64))
+    return total / max(1, len(vectors))
 
 
 def decode(codes: NDArray[np.uint8], book: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -270,7 +270,7 @@ class PoolCodeStore:
     def _newest(self, release: ReleaseId) -> _CodeListing:
         catalogue = self._live.current
         if not self._listings or self._listings[-1].catalogue() is not catalogue:
-            making = self._begun(catalogue)
+            making = self._started(catalogue)
             if self._waiting.acquire(blocking=False):
                 try:
                     with suppress(TimeoutError):  # the previous listing serves meanwhile
@@ -295,7 +295,7 @@ class PoolCodeStore:
         with self._working:
             self._share(self._listings[-1].blobs)
 
-    def _begun(self, catalogue: Catalogue) -> Future[None]:
+    def _started(self, catalogue: Catalogue) -> Future[None]:
         with self._starting:
             if self._making is None or self._making[0]() is not catalogue or self._making[1].done():
                 made: Future[None] = Future()

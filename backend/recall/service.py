@@ -67,15 +67,15 @@ class AnswerCache:
         self._answers: OrderedDict[CodeQuery, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, catalogue: Catalogue, asked: CodeQuery) -> bytes | None:
+    def get(self, catalogue: Catalogue, query: CodeQuery) -> bytes | None:
         """Return the answer, if it was given over exactly this catalogue."""
         with self._lock:
-            found = self._answers.get(asked) if self._is_of(catalogue) else None
+            found = self._answers.get(query) if self._is_of(catalogue) else None
             if found is not None:
-                self._answers.move_to_end(asked)
+                self._answers.move_to_end(query)
             return found
 
-    def keep(self, catalogue: Catalogue, asked: CodeQuery, answer: bytes) -> None:
+    def keep(self, catalogue: Catalogue, query: CodeQuery, answer: bytes) -> None:
         """Keep the answer.
 
         Evict the least recently used ones, or all of them if the catalogue changed.
@@ -86,9 +86,9 @@ class AnswerCache:
                     return  # a search that began before the catalogue changed
                 self._catalogue, self._built_at, self._held_bytes = weak_ref(catalogue), catalogue.built_at, 0
                 self._answers.clear()
-            if asked in self._answers:
+            if query in self._answers:
                 return
-            self._answers[asked] = answer
+            self._answers[query] = answer
             self._held_bytes += len(answer)
             while self._held_bytes > self._limit_bytes:
                 _, oldest = self._answers.popitem(last=False)
@@ -198,8 +198,8 @@ class RecallService:
         codebook = release.codebooks.get(request.report.codebook)
         if codebook is None:
             return None
-        asked = CodeQuery(release.release, codebook.name, request.report.code, request.limit, compressed)
-        return self._answers.get(self._catalogue_of(release), asked)
+        query = CodeQuery(release.release, codebook.name, request.report.code, request.limit, compressed)
+        return self._answers.get(self._catalogue_of(release), query)
 
     def answer(self, request: RecallRequest, watch: Stopwatch, *, compressed: bool = False) -> bytes:
         """A RecallAnswer as JSON bytes. A report without interests is answered by the default list.
@@ -218,8 +218,8 @@ class RecallService:
             answer = catalogue.encode(rows, release.release)
             answer = compress(answer) if compressed else answer
         if isinstance(wanted, Coded):
-            asked = CodeQuery(release.release, wanted.codebook.name, wanted.code, request.limit, compressed)
-            self._answers.keep(catalogue, asked, answer)
+            query = CodeQuery(release.release, wanted.codebook.name, wanted.code, request.limit, compressed)
+            self._answers.keep(catalogue, query, answer)
         return answer
 
     def default_list(self, limit: int, since: str | None = None) -> NamedList:
@@ -231,16 +231,16 @@ class RecallService:
         """
         catalogue, release = self._default_list_of()
         rows = catalogue.default_list[:limit]
-        asked = CodeQuery(release.release, DEFAULT_LIST, 0, limit)
-        whole = self._answers.get(catalogue, asked)
-        if whole is None:
-            whole = catalogue.encode(rows, release.release)
-            self._answers.keep(catalogue, asked, whole)
-        name = sha256(whole).hexdigest()[:NAME_DIGITS]
+        query = CodeQuery(release.release, DEFAULT_LIST, 0, limit)
+        answer = self._answers.get(catalogue, query)
+        if answer is None:
+            answer = catalogue.encode(rows, release.release)
+            self._answers.keep(catalogue, query, answer)
+        name = sha256(answer).hexdigest()[:NAME_DIGITS]
         if limit != DEFAULT_LIST_LENGTH:  # so nobody can push out the lists that devices have
-            return NamedList(name, whole)
+            return NamedList(name, answer)
         changes = self._earlier.changes(since, name, release.release, catalogue, rows)
-        return NamedList(name, changes or whole)
+        return NamedList(name, changes or answer)
 
     def prepare(self, catalogue: Catalogue) -> None:
         """Compute the current release's lists and the scan of its basis for a catalogue that is about to serve."""

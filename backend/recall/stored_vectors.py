@@ -94,8 +94,8 @@ class StoredVectors:
     def __init__(self, file: VectorFile, places: Places) -> None:
         self._file, self._places = file, places
         count = len(places)
-        is_whole = not count or (places[0] == 0 and places[-1] == count - 1 and bool((np.diff(places) == 1).all()))
-        self._whole: Floats | None = file.rows[:count] if is_whole else None
+        has_all = not count or (places[0] == 0 and places[-1] == count - 1 and bool((np.diff(places) == 1).all()))
+        self._all_rows: Floats | None = file.rows[:count] if has_all else None
 
     @classmethod
     def room_for(cls, count: int, dimensions: int, folder: Path | None) -> Self:
@@ -117,7 +117,7 @@ class StoredVectors:
         return len(self._places), self._file.rows.shape[1]
 
     def __getitem__(self, rows: Any) -> Floats:
-        found: Floats = self._file.rows[self._places[rows]] if self._whole is None else self._whole[rows]
+        found: Floats = self._file.rows[self._places[rows]] if self._all_rows is None else self._all_rows[rows]
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

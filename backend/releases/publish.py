@@ -51,8 +51,8 @@ class RecallTerms:
 
     def wanting(self, protocol: RecallProtocol) -> dict[str, int | float]:
         """Return the requested values that differ from those of a release, by name."""
-        asked = {name: value for name, value in asdict(self).items() if value is not None}
-        return {name: value for name, value in asked.items() if getattr(protocol, name) != value}
+        requested = {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name, value in requested.items() if getattr(protocol, name) != value}
 
 
 USUAL = RecallTerms()

@@ -55,10 +55,10 @@ def key_history(store: ReleaseStore) -> KeyHistory:
     assert signed is not None
     with reading_session(store.engine) as session:
         rows = session.scalars(select(KeyRotationRow).order_by(KeyRotationRow.number)).all()
-        said = tuple(
+        rotations = tuple(
             SignedRotation(rotation=row.rotation, by_old_key=row.by_old_key, by_new_key=row.by_new_key) for row in rows
         )
-    return KeyHistory(public_key=signed.public_key, rotations=said)
+    return KeyHistory(public_key=signed.public_key, rotations=rotations)
 
 
 def _renewed(store: ReleaseStore, *, vouched: bool, now: datetime) -> ReleaseManifest:
@@ -81,13 +81,13 @@ def _renewed(store: ReleaseStore, *, vouched: bool, now: datetime) -> ReleaseMan
             if number > ROTATIONS_LIMIT:
                 raise SigningKeyRefused(f"A server's key can be rotated {ROTATIONS_LIMIT} times at most.")
             rotation = KeyRotation(number=number, old_key=public_half(old), new_key=public_half(new), rotated_at=now)
-            said = sign_rotation(rotation, old, new)
+            signed = sign_rotation(rotation, old, new)
             session.add(
                 KeyRotationRow(
                     number=number,
-                    rotation=said.rotation,
-                    by_old_key=said.by_old_key,
-                    by_new_key=said.by_new_key,
+                    rotation=signed.rotation,
+                    by_old_key=signed.by_old_key,
+                    by_new_key=signed.by_new_key,
                     release=release_number(manifest.release),
                 )
             )

@@ -127,9 +127,9 @@ class ReleaseReader:
         columns = (ReleaseRow.number, ReleaseRow.manifest, ReleaseRow.signature, ReleaseRow.public_key)
         with reading_session(self._engine) as session:
             for number, manifest, signature, public_key in session.execute(select(*columns)):
-                said = SignedManifest(manifest=manifest, signature=signature, public_key=public_key)
+                signed = SignedManifest(manifest=manifest, signature=signature, public_key=public_key)
                 try:
-                    is_it = release_number(verify(said, public_key).release) == number
+                    is_it = release_number(verify(signed, public_key).release) == number
                 except ValueError:
                     is_it = False
                 if not is_it:

@@ -64,8 +64,8 @@ def read_untrusted(
             clock.start()
             try:
                 assert process.stdout is not None
-                said = process.stdout.read(answer_bytes + 1)
-                if len(said) > answer_bytes:
+                output = process.stdout.read(answer_bytes + 1)
+                if len(output) > answer_bytes:
                     process.kill()
                 code = process.wait()
             except BaseException:
@@ -75,7 +75,7 @@ def read_untrusted(
                 clock.cancel()
     if late.is_set():
         raise TimeoutError
-    return code, said
+    return code, output
 
 
 def limit_this_process(cpu_sec: int, memory_bytes: int, file_bytes: int) -> None:

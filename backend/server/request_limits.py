@@ -150,7 +150,7 @@ class Admission:
             newest = self._line[fuller][-1]
             self._drop(fuller, newest)
             newest.set_exception(OverCapacity())
-        came, turn = self._clock(), asyncio.get_running_loop().create_future()
+        arrived, turn = self._clock(), asyncio.get_running_loop().create_future()
         name: Hashable = turn if source is None else source
         self._line.setdefault(name, deque()).append(turn)
         self._standing += 1
@@ -164,7 +164,7 @@ class Admission:
         except OverCapacity:
             self.refused += 1
             raise
-        if self._clock() - came > self._wait_sec:
+        if self._clock() - arrived > self._wait_sec:
             self.leave()
             self.refused += 1
             raise OverCapacity
@@ -322,14 +322,14 @@ class RequestLimits:
         async def counted_receive() -> Message:
             if exchange.whole:
                 return await receive()  # code that reads on waits for the end of the connection
-            asked = time.monotonic()
+            started = time.monotonic()
             try:
                 async with asyncio.timeout(self._times.left_sec(exchange.received, exchange.waited_sec)):
                     message = await receive()
             except TimeoutError:
                 exchange.too_slow = True
                 raise _Overflow from None
-            exchange.waited_sec += time.monotonic() - asked
+            exchange.waited_sec += time.monotonic() - started
             exchange.whole = not message.get("more_body", False)
             exchange.received += len(message.get("body", b""))
             if exchange.received > exchange.limit:
@@ -446,8 +446,8 @@ class ReadAdmission:
 def _with_safe(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """An answer's headers with the protocol's version, and the SAFE_HEADERS that it lacks."""
     own = [*headers]
-    said = {name.lower() for name, _ in own}
-    return [*own, SPOKEN, *(each for each in SAFE_HEADERS if each[0] not in said)]
+    present = {name.lower() for name, _ in own}
+    return [*own, SPOKEN, *(each for each in SAFE_HEADERS if each[0] not in present)]
 
 
 def takes_gzip(accept_encoding: str | None) -> bool:

@@ -166,8 +166,10 @@ class Backfill:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        said: list[str] = []
-        reading = threading.Thread(target=lambda: said.extend(process.stderr or ()), name="backfill-said", daemon=True)
+        errors: list[str] = []
+        reading = threading.Thread(
+            target=lambda: errors.extend(process.stderr or ()), name="backfill-said", daemon=True
+        )
         reading.start()
         with process:
             with suppress(BrokenPipeError):
@@ -179,7 +181,7 @@ class Backfill:
                     now = steps[0]
                 self._note(now, kind, steps)
             reading.join()
-        words = [line.strip() for line in said if line.strip()]
+        words = [line.strip() for line in errors if line.strip()]
         why = words[-1][:300] if words else f"its process ended with code {process.returncode}"
         with self._lock:
             for task in tasks:

@@ -120,7 +120,7 @@ class ReaderPlan(LocalPlan):
             port=self.backend_port,
             counts_every_minutes=0,
             feed_networks=tuple(json.loads(variables["OWNFEED_BACKEND_FEED_NETWORKS"])),
-            **{name.removeprefix("OWNFEED_BACKEND_").lower(): float(said) for name, said in self._pace().items()},
+            **{name.removeprefix("OWNFEED_BACKEND_").lower(): float(value) for name, value in self._pace().items()},
         )
 
 

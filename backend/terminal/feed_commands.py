@@ -256,7 +256,7 @@ def state_of(feed: FollowedFeed) -> str:
 
 def settings_of(feed: FollowedFeed) -> str:
     """The settings that its reader has changed, each after a semicolon."""
-    said = [
+    changed = [
         f"in {' / '.join(feed.folder)}" if feed.folder else "",
         f"section {feed.section}" if feed.section else "",
         "pictures allowed" if feed.pictures else "",
@@ -265,7 +265,7 @@ def settings_of(feed: FollowedFeed) -> str:
         "CERTIFICATE NOT CHECKED" if feed.unverified else "",
         f"read through {proxy_shown(feed.proxy)}" if feed.proxy else "",
     ]
-    return "".join(f"; {each}" for each in said if each)
+    return "".join(f"; {each}" for each in changed if each)
 
 
 def proxy_shown(proxy: str) -> str:

@@ -131,10 +131,10 @@ def _chosen(source: str, feeds: Sequence[DiscoveredFeed], ask: bool) -> list[Dis
     for number, each in enumerate(feeds, 1):
         says.print(f"  {number}. {described(each)}", markup=False)
     while True:
-        said = typer.prompt(WORDS("which"), default="1", err=True)
-        if said.strip().lower() == WORDS("all"):
+        choice = typer.prompt(WORDS("which"), default="1", err=True)
+        if choice.strip().lower() == WORDS("all"):
             return list(feeds)
-        numbers = [int(each) for each in said.replace(",", " ").split() if each.isascii() and each.isdigit()]
+        numbers = [int(each) for each in choice.replace(",", " ").split() if each.isascii() and each.isdigit()]
         if numbers and all(0 < number <= len(feeds) for number in numbers):
             return [feeds[number - 1] for number in dict.fromkeys(numbers)]
 

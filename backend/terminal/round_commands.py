@@ -58,8 +58,8 @@ def round_(
     """Open one training round and follow it, and the rounds it requests, until the last has ended."""
     from backend.terminal.rounds import follow_all, waits_words
 
-    asked = operator(backend, data_dir)
-    opened = asked.open_round(
+    client = operator(backend, data_dir)
+    opened = client.open_round(
         system,
         protection=protection,
         aggregation=aggregation,
@@ -70,7 +70,7 @@ def round_(
         turn_sec=wait,
         waits=lambda queued: says.print(waits_words(queued), markup=False),
     )
-    if not follow_all(asked, opened, watch=watch, as_json=as_json, console=says):
+    if not follow_all(client, opened, watch=watch, as_json=as_json, console=says):
         raise typer.Exit(1)
 
 
@@ -108,11 +108,11 @@ def cancel(
     """Cancel a round in progress: its updates are discarded and nothing is opened. Or remove one from the queue."""
     from backend.terminal.rounds import show_cancelled
 
-    asked = operator(backend, data_dir)
+    client = operator(backend, data_dir)
     if round_id.isdecimal():
-        show_cancelled(asked.take_out(int(round_id)), as_json, says)
+        show_cancelled(client.take_out(int(round_id)), as_json, says)
     else:
-        show_cancelled(asked.cancel(round_id), as_json, says)
+        show_cancelled(client.cancel(round_id), as_json, says)
 
 
 @rounds_app.command()

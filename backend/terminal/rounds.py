@@ -194,13 +194,13 @@ def show_rounds(operator: Operator, as_json: bool, console: Console) -> None:
         opened = f"{one.opened_at:%Y-%m-%d %H:%M}"
         counts = f"{one.uploaded}/{one.cohort}"
         table.add_row(one.round, one.system, one.state, counts, opened, one.published or "", Text(words))
-    _print_whole(console, table)
+    _print_unwrapped(console, table)
     for each in queue:
         console.print(waits_words(each), markup=False)
     console.print(_in_words(status), markup=False)
 
 
-def _print_whole(console: Console, table: Table) -> None:
+def _print_unwrapped(console: Console, table: Table) -> None:
     """Print a complete table: a terminal wraps long cells; a pipe has no width, and gets one line per row."""
     if console.is_terminal:
         console.print(table, soft_wrap=False)

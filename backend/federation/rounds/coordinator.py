@@ -159,7 +159,7 @@ class Coordinator:
                 return None
         now = self._clock()
         with writing_session(self._engine) as session:
-            for row in [] if is_paused(session) else _meant(message, under_way(session, to_change=True)):
+            for row in [] if is_paused(session) else _named_or_oldest(message, under_way(session, to_change=True)):
                 if row.system not in self._systems:
                     continue  # the next step will fail the round
                 manifest = RoundManifest.model_validate_json(row.manifest)
@@ -401,7 +401,7 @@ class Coordinator:
         return self.status(round_id)
 
 
-def _meant(message: CheckIn, rows: Sequence[RoundRow]) -> Sequence[RoundRow]:
+def _named_or_oldest(message: CheckIn, rows: Sequence[RoundRow]) -> Sequence[RoundRow]:
     """Return the rounds under way that a check-in may mean: the one it names, or the oldest."""
     if message.round is None:
         return rows[:1]

@@ -180,11 +180,11 @@ def updates_needed(session: Session, row: RoundRow) -> int:
     found = session.scalar(select(SecureSumRow.record).where(SecureSumRow.name == name))
     if found is None:
         return row.cohort_minimum
-    whole = SumRecord.model_validate_json(found)
-    if whole.split is None or not whole.parts:
-        return max(row.cohort_minimum, whole.threshold)
-    parts = (SumRecord.model_validate_json(each.record) for each in part_rows(session, name, whole.parts))
-    return sum(sorted(max(row.cohort_minimum, each.threshold) for each in parts)[: whole.split.left])
+    record = SumRecord.model_validate_json(found)
+    if record.split is None or not record.parts:
+        return max(row.cohort_minimum, record.threshold)
+    parts = (SumRecord.model_validate_json(each.record) for each in part_rows(session, name, record.parts))
+    return sum(sorted(max(row.cohort_minimum, each.threshold) for each in parts)[: record.split.left])
 
 
 def has_ended(session: Session, number: int) -> bool:

@@ -171,8 +171,8 @@ class SecureRounds:
 
         def note(connection: Connection) -> None:
             mine = {"of": round_number(round_id), "by": pseudonym, "more": self._store.terms(round_id).vector_bytes}
-            came = {"uploaded_at": self._clock(), "sha256": sha256}
-            if not connection.execute(_NOTED.values(came), mine).rowcount:
+            received = {"uploaded_at": self._clock(), "sha256": sha256}
+            if not connection.execute(_NOTED.values(received), mine).rowcount:
                 raise UnknownPseudonym
 
         try:

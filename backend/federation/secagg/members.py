@@ -56,9 +56,9 @@ class Members:
 
         Members that are out of the sum since the `complaints` stage are excluded.
         """
-        come = self.messages.members("shares", self.neighbours(member))
+        senders = self.messages.members("shares", self.neighbours(member))
         dropped = set(self.record.dropped)
-        return tuple(one for one in come if one not in dropped)
+        return tuple(one for one in senders if one not in dropped)
 
     def alive(self, member: int) -> tuple[int, ...]:
         """Return U3 among the member's neighbours: those whose masked vectors are in the sum."""

@@ -197,13 +197,13 @@ class SumRows:
         return found
 
     def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
-        asked, these = (MEMBERS, {}) if among is None else (MEMBERS_AMONG, self._these(among))
-        return tuple(asked.run(self._connection, name=self._name, at=stage, **these).scalars())
+        statement, these = (MEMBERS, {}) if among is None else (MEMBERS_AMONG, self._these(among))
+        return tuple(statement.run(self._connection, name=self._name, at=stage, **these).scalars())
 
     def bodies(self, stage: MessageStage, among: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
-        asked, these = (BODIES, {}) if among is None else (BODIES_AMONG, self._these(among))
+        statement, these = (BODIES, {}) if among is None else (BODIES_AMONG, self._these(among))
         last = 0
-        while page := asked.run(self._connection, name=self._name, at=stage, after=last, **these).rows:
+        while page := statement.run(self._connection, name=self._name, at=stage, after=last, **these).rows:
             yield from ((member, body) for member, body in page)
             last = page[-1][0]
             if len(page) < AT_ONCE:
@@ -230,8 +230,8 @@ class SumRows:
         for each in FORGET:
             each.run(self._connection, name=self._name)
 
-    def _ask(self, asked: Prepared, stage: MessageStage, **values: Any) -> Any:
-        return asked.run(self._connection, name=self._name, at=stage, **values).scalar()
+    def _ask(self, statement: Prepared, stage: MessageStage, **values: Any) -> Any:
+        return statement.run(self._connection, name=self._name, at=stage, **values).scalar()
 
     def _these(self, members: Collection[int]) -> dict[str, Any]:
         return {"members": as_list(self._connection, members)}
@@ -335,12 +335,12 @@ class InMemoryMessages:
         return len(self.entries.get(stage, {}))
 
     def members(self, stage: MessageStage, among: Collection[int] | None = None) -> tuple[int, ...]:
-        come = self.entries.get(stage, {})
-        return tuple(sorted(come if among is None else come.keys() & set(among)))
+        entries = self.entries.get(stage, {})
+        return tuple(sorted(entries if among is None else entries.keys() & set(among)))
 
     def bodies(self, stage: MessageStage, among: Collection[int] | None = None) -> Iterator[tuple[int, bytes]]:
-        come = self.entries.get(stage, {})
-        return ((member, come[member].body) for member in self.members(stage, among))
+        entries = self.entries.get(stage, {})
+        return ((member, entries[member].body) for member in self.members(stage, among))
 
     def pseudonyms(self, members: Collection[int]) -> tuple[str, ...]:
         return tuple(name for name, member in self.numbers.items() if member in members)

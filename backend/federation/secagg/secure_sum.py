@@ -410,9 +410,9 @@ class SecureSumServer:
             raise SumMessageConflict(stage)
         return before is not None
 
-    def _enough(self, what: str, come: int, needed: int) -> None:
-        if come < needed:
-            raise SumFailed(f"{come} members {what}; {needed} are needed.")
+    def _enough(self, what: str, count: int, needed: int) -> None:
+        if count < needed:
+            raise SumFailed(f"{count} members {what}; {needed} are needed.")
 
 
 def _digest(message: Message) -> str:

@@ -224,10 +224,10 @@ class StoredSums:
 
         Raises UnknownSum, or as `part_of`.
         """
-        whole = self._member_row(connection, name, to_change)
-        parts = whole.record.parts
-        if not parts or whole.record.stage in ENDED:
-            return whole
+        row = self._member_row(connection, name, to_change)
+        parts = row.record.parts
+        if not parts or row.record.stage in ENDED:
+            return row
         return self._member_row(connection, part_of(connection, name, parts, pseudonym), to_change)
 
     def _member_row(self, connection: Connection, name: str, to_change: bool) -> MemberRow:
@@ -237,9 +237,9 @@ class StoredSums:
         record, total = found
         return MemberRow(name, SumRecord.model_validate_json(record), total)
 
-    def parts(self, session: Session, whole: Stored, *, to_change: bool = False) -> list[Stored]:
+    def parts(self, session: Session, stored: Stored, *, to_change: bool = False) -> list[Stored]:
         """Return the parts of a split sum, or none."""
-        row, one = whole
+        row, one = stored
         rows = part_rows(session, row.name, one.record.parts, to_change=to_change)
         return [(each, self.restore(session, each)) for each in rows]
 
@@ -271,12 +271,12 @@ class StoredSums:
         if one.stage != "masked":
             self._running.drop(row.total)
 
-    def split(self, session: Session, whole: Stored, count: int, closes_at: datetime) -> None:
+    def split(self, session: Session, stored: Stored, count: int, closes_at: datetime) -> None:
         """Split the cohort into parts, in the transaction that closes the `keys` stage.
 
         The parts continue in the `shares` stage.
         """
-        row, one = whole
+        row, one = stored
         blank = SumRecord(terms=one.record.terms).model_dump_json()
         for part_row in deal(session, row, one.messages.count("keys"), count, blank):
             part = self.restore(session, part_row)
@@ -284,12 +284,12 @@ class StoredSums:
             part_row.closes_at = closes_at
             self.write(session, (part_row, part))
         row.closes_at, one.record.parts, one.record.stage = closes_at, count, "shares"
-        self.write(session, whole)
+        self.write(session, stored)
 
     def fail(
         self,
         session: Session,
-        whole: Stored,
+        stored: Stored,
         parts: list[Stored],
         reason: str,
         *,
@@ -300,10 +300,10 @@ class StoredSums:
 
         malicious: as in `SumFailed`; the whole sum also lists the malicious members of its parts.
         """
-        for each in (*parts, whole):
+        for each in (*parts, stored):
             if each[1].stage not in ENDED:
                 each[1].fail(reason, by_members=by_members, malicious=malicious)
-                if parts and each is whole:
+                if parts and each is stored:
                     each[1].record.malicious = tuple(member for _, part in parts for member in part.record.malicious)
                 self.write(session, each)
 

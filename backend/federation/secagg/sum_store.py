@@ -70,30 +70,30 @@ class SumStages:
         unmask: that stage lasts until its deadline or until every secret has enough shares, which `poll` reports.
         """
         with self._stored.writing() as session:
-            whole = self._stored.read(session, name, to_change=True)
-            one = whole[1]
+            stored = self._stored.read(session, name, to_change=True)
+            one = stored[1]
             if one.stage in ENDED:
                 return one.stage
-            if parts := self._stored.parts(session, whole, to_change=True):
+            if parts := self._stored.parts(session, stored, to_change=True):
                 for each in parts:
                     self._close(session, each)
-                self._follow(session, whole, parts)
-            elif one.stage == "keys" and self._is_due(whole) and (count := _parts_due(one)):
-                self._stored.split(session, whole, count, self._clock() + timedelta(seconds=whole[0].stage_sec))
+                self._follow(session, stored, parts)
+            elif one.stage == "keys" and self._is_due(stored) and (count := _parts_due(one)):
+                self._stored.split(session, stored, count, self._clock() + timedelta(seconds=stored[0].stage_sec))
             else:
-                self._close(session, whole)
+                self._close(session, stored)
             return one.stage
 
     def poll(self, name: str) -> SumPoll:
         """Return the state of the sum from one read. Raises UnknownSum."""
         with reading_session(self._engine) as session:
-            whole = self._stored.read(session, name)
-            parts = [each for each in self._stored.parts(session, whole) if each[1].stage not in ENDED]
-            one = whole[1]
+            stored = self._stored.read(session, name)
+            parts = [each for each in self._stored.parts(session, stored) if each[1].stage not in ENDED]
+            one = stored[1]
             if one.stage in ENDED:
                 is_due = False
             elif not parts:
-                is_due = self._is_due(whole)
+                is_due = self._is_due(stored)
             elif early := [each for each in parts if each[1].stage != "unmask"]:
                 is_due = any(self._is_due(each) for each in early)
             else:
@@ -127,9 +127,9 @@ class SumStages:
         Arguments as in `SumFailed`.
         """
         with self._stored.writing() as session:
-            whole = self._stored.read(session, name, to_change=True)
-            parts = self._stored.parts(session, whole, to_change=True)
-            self._stored.fail(session, whole, parts, reason, by_members=by_members, malicious=malicious)
+            stored = self._stored.read(session, name, to_change=True)
+            parts = self._stored.parts(session, stored, to_change=True)
+            self._stored.fail(session, stored, parts, reason, by_members=by_members, malicious=malicious)
 
     def _waits_for_all(self, name: str) -> bool:
         """Let the `unmask` stage wait for every survivor's shares.
@@ -159,19 +159,19 @@ class SumStages:
             row.closes_at = self._clock() + _lasts(row.stage_sec, one.stage, one.record.terms)
         self._stored.write(session, stored)
 
-    def _follow(self, session: Session, whole: Stored, parts: list[Stored]) -> None:
+    def _follow(self, session: Session, stored: Stored, parts: list[Stored]) -> None:
         """Set the whole sum to the stage of its slowest part, or fail it if too few parts are left."""
-        row, one = whole
+        row, one = stored
         assert one.record.split is not None
         left, least = [each for each in parts if each[1].stage not in ENDED], one.record.split.left
         if len(left) < least:
             why = next((part.record.reason for _, part in parts if part.record.reason), "")
             reason = f"{len(left)} of {len(parts)} groups are left; {least} are needed. The first that failed: {why}"
-            self._stored.fail(session, whole, parts, reason, by_members=True)
+            self._stored.fail(session, stored, parts, reason, by_members=True)
             return
         one.record.stage = min((part.stage for _, part in left), key=STAGES.index)
         row.closes_at = max(part_row.closes_at for part_row, part in left if part.stage == one.stage)
-        self._stored.write(session, whole)
+        self._stored.write(session, stored)
 
 
 def _parts_due(one: SecureSumServer) -> int:
@@ -306,13 +306,13 @@ class SecureSumStore:
         This is part of the transaction that applies them. Running sums stay on disk until `clear`, since the
         transaction may still be rolled back.
         """
-        whole = self._stored.read(session, name, to_change=True)
-        for part in self._stored.parts(session, whole, to_change=True):
+        stored = self._stored.read(session, name, to_change=True)
+        for part in self._stored.parts(session, stored, to_change=True):
             if part[1].stage not in ENDED:
                 part[1].finish()
                 self._stored.write(session, part)
-        whole[1].finish()
-        self._stored.write(session, whole)
+        stored[1].finish()
+        self._stored.write(session, stored)
 
     def clear(self) -> None:
         """Delete the running sums of all ended sums, whichever process ended them.

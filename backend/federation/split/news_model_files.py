@@ -136,13 +136,13 @@ def _loaded(bert: BertWeights) -> torch.nn.Module:
 
 
 def _graph(upper: UpperEncoder, weights: Mapping[str, NDArray[np.float32]], bert: BertWeights) -> bytes:
-    whole = PlmNewsEncoder(_loaded(bert), int(weights["head.weight"].shape[0]), unit_length=upper.unit_length)
+    encoder = PlmNewsEncoder(_loaded(bert), int(weights["head.weight"].shape[0]), unit_length=upper.unit_length)
     state = {name: torch.from_numpy(np.array(value)) for name, value in weights.items()}
     count = len(upper.layers)
-    for place, layer in enumerate(stack(whole.bert, count)):
+    for place, layer in enumerate(stack(encoder.bert, count)):
         prefix = f"{LAYERS_PREFIX}{place}."
         layer.load_state_dict({n.removeprefix(prefix): v for n, v in state.items() if n.startswith(prefix)})
     head = {name: value for name, value in state.items() if not name.startswith(LAYERS_PREFIX)}
-    whole.load_state_dict(head, strict=False)
-    graph: bytes = export_news_encoder(whole).SerializeToString(deterministic=True)
+    encoder.load_state_dict(head, strict=False)
+    graph: bytes = export_news_encoder(encoder).SerializeToString(deterministic=True)
     return graph

@@ -177,8 +177,8 @@ def run_step(
     if ended.returncode == CLUSTER_AWAY:
         raise StepDelayed(ended.stderr.strip().splitlines()[-1])
     if ended.returncode != 0 or not (folder / DONE).is_file():
-        said = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
-        raise NewsModelFailed(f"The process ended with code {ended.returncode}: {said[:300]}")
+        error = (ended.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise NewsModelFailed(f"The process ended with code {ended.returncode}: {error[:300]}")
     return SplitStepResult(
         StepResult.model_validate_json((folder / DONE).read_text(encoding="utf-8")),
         Memory.from_bytes((folder / NEW_MEMORY).read_bytes()),

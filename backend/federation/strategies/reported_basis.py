@@ -253,17 +253,17 @@ class BasisVote:
         """Return the verdict, and the next release if the draft finds more."""
         verdict, least = self.judge(total, secure_sum_of(manifest.protection))
         facts = {"vote": asdict(verdict) | {"least_gain": least}}
-        said = (
+        result = (
             f"Clicks held out by {verdict.devices} devices stand {verdict.gain:+.4f} in lists by the draft (standard "
             f"error {verdict.error:.4f}; 0 to 1, .5 as in the popular list)"
         )
         if not verdict.gain > least:
-            return RoundResult(facts=facts, summary=f"{said}: the codebook stays, and nobody pays.")
+            return RoundResult(facts=facts, summary=f"{result}: the codebook stays, and nobody pays.")
         content = context.releases.read_blob(manifest.materials[BASIS].sha256)
         drafted = ReportLists.unpack(content).prototypes
         blob = context.releases.add_blob(pack({PROTOTYPES: drafted}))
         found = published(blob, codebook_of(context, len(drafted)), f"a vote of {verdict.devices} devices")
-        return replace(found, facts=facts, summary=f"{said}: published.")
+        return replace(found, facts=facts, summary=f"{result}: published.")
 
     def judge(self, total: Aggregate, protection: SecureSum) -> tuple[Verdict, float]:
         """Return the verdict, and the gain above which the draft is published."""

@@ -57,16 +57,16 @@ def convert(content: bytes, width: int, height: int, *, whole: bool = False) -> 
     """
     arguments = [str(width), str(height), *(["whole"] if whole else [])]
     try:
-        code, said = read_untrusted(__file__, arguments, content, wall_sec=WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
+        code, output = read_untrusted(__file__, arguments, content, wall_sec=WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
     except TimeoutError:
         raise PictureRefused(f"Decoding it takes longer than {WALL_SEC} s.") from None
-    if len(said) > ANSWER_LIMIT_BYTES:
+    if len(output) > ANSWER_LIMIT_BYTES:
         raise PictureRefused(f"The converted picture has more than {ANSWER_LIMIT_BYTES:,} bytes.")
     if code == REFUSED:
-        raise PictureRefused(said.decode("utf-8", "replace").strip()[:200])
+        raise PictureRefused(output.decode("utf-8", "replace").strip()[:200])
     if code != 0:
         raise PictureRefused(f"It can't be decoded within {CPU_SEC} s and {MEMORY_BYTES // 1024**2:,} MiB.")
-    return said
+    return output
 
 
 def _made(content: bytes, size: tuple[int, int], whole: bool) -> bytes:

@@ -128,7 +128,7 @@ VALIDATOR_LIMIT_CHARS = 500
 GIVEN_UP = "this server is stopping"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PERMANENT = frozenset({301, 308})
-SAID = {410: "gone permanently", 429: "too many requests"}
+MEANINGS = {410: "gone permanently", 429: "too many requests"}
 
 
 class Validators(NamedTuple):
@@ -229,7 +229,7 @@ def _get(
 
 
 def _why(status: int) -> str:
-    return f"the server answered {status}" + (f" ({SAID[status]})" if status in SAID else "")
+    return f"the server answered {status}" + (f" ({MEANINGS[status]})" if status in MEANINGS else "")
 
 
 def _facts(response: httpx.Response) -> tuple[str, Validators]:
@@ -241,12 +241,12 @@ def _facts(response: httpx.Response) -> tuple[str, Validators]:
     return response.headers.get("content-type", ""), Validators(etag, last_modified)
 
 
-def retry_after_sec(said: str, now: datetime | None = None) -> float:
+def retry_after_sec(header: str, now: datetime | None = None) -> float:
     """Retry-After (RFC 9110, section 10.2.3), seconds or a date, as seconds from now; 0 if it is neither."""
-    if re.fullmatch(r"\s*[0-9]{1,12}\s*", said):
-        return float(said)
+    if re.fullmatch(r"\s*[0-9]{1,12}\s*", header):
+        return float(header)
     try:
-        return max(0.0, (parsedate_to_datetime(said) - (now or datetime.now(UTC))).total_seconds())
+        return max(0.0, (parsedate_to_datetime(header) - (now or datetime.now(UTC))).total_seconds())
     except (ValueError, TypeError, OverflowError):  # no date, one without a zone, or an impossible year
         return 0.0
 

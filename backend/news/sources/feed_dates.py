@@ -155,7 +155,7 @@ class DateReader:
                 certain = [(last, second, first) if day_first else (last, first, second)]
             parts = certain[0]
         elif self._order is not None and len(first) == len(second) == len(last) == 2:
-            year = _whole_year(last)
+            year = _four_digit_year(last)
             parts = (year, second, first) if self._order == "day first" else (year, first, second)
         else:
             return None
@@ -308,7 +308,7 @@ def _is_day(year: str, month: str, day: str) -> bool:
     return True
 
 
-def _whole_year(two_digits: str) -> str:
+def _four_digit_year(two_digits: str) -> str:
     year = TWO_DIGITS_FROM - TWO_DIGITS_FROM % 100 + int(two_digits)
     return str(year if year >= TWO_DIGITS_FROM else year + 100)
 

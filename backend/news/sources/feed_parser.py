@@ -97,12 +97,12 @@ def parse(data: bytes, *, content_type: str = "", base: str = "") -> ParsedFeed:
         document.seek(0)
         code = _process().run([__file__, *_HELPERS], [content_type, base], document, answer, PARSE_WALL_SEC)
         answer.seek(0)
-        said = answer.read(ANSWER_LIMIT_BYTES + 1)
+        output = answer.read(ANSWER_LIMIT_BYTES + 1)
     if code != 0:
         raise FeedUnreadable(_broken_off(code))
-    if len(said) > ANSWER_LIMIT_BYTES:
+    if len(output) > ANSWER_LIMIT_BYTES:
         raise FeedUnreadable(_broken_off(ANSWER_TOO_LONG))
-    found = json.loads(said)
+    found = json.loads(output)
     if "refused" in found:
         raise FeedUnreadable(found["refused"])
     return ParsedFeed(**found)
@@ -187,8 +187,8 @@ def _utf8(data: bytes, content_type: str) -> bytes:
     data = re.sub(rb"^\s*<\?xml[^>]{0,80}encoding=.utf-?(16|32)[^>]{0,80}>", b"", data, count=1, flags=re.IGNORECASE)
     data = data.lstrip()
     declaration = re.match(rb"<\?xml[^>]{0,80}?\sencoding\s*=\s*[\"']([\w.:-]{1,40})[\"'][^>]{0,80}>", data)
-    said = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", content_type, re.IGNORECASE)
-    named = [one[1] if isinstance(one[1], str) else one[1].decode() for one in (declaration, said) if one]
+    declared = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", content_type, re.IGNORECASE)
+    named = [one[1] if isinstance(one[1], str) else one[1].decode() for one in (declaration, declared) if one]
     if any(_SINGLE_BYTES.match(name.lower()) for name in named) and not data.isascii() and _is_utf8(data):
         data, content_type = data[declaration.end() if declaration else 0 :], ""
     try:
@@ -271,12 +271,12 @@ def _found(
     written = [_date(each, name) for each in (head, *entries) for name in DATES]
     reader = dates.DateReader(written, head.get("language") or "", host)
     return {
-        "head": _said(head, words) | _moments(head, reader) | {"every_sec": _every_sec(head)},
+        "head": _title_and_link(head, words) | _moments(head, reader) | {"every_sec": _every_sec(head)},
         "entries": [
-            (said := _said(entry, words))
+            (fields := _title_and_link(entry, words))
             | _moments(entry, reader)
-            | _named(entry, said["title"], words)
-            | _texts(entry, said["title"], base)
+            | _named(entry, fields["title"], words)
+            | _texts(entry, fields["title"], base)
             | {"pictures": pictures.links_of(entry), "media": pictures.media_of(entry)}
             for entry in entries
         ],
@@ -333,7 +333,7 @@ def _beginning(entry: Any, words: ModuleType) -> str:
     return ""
 
 
-def _said(element: Any, words: ModuleType) -> dict[str, Any]:
+def _title_and_link(element: Any, words: ModuleType) -> dict[str, Any]:
     found: dict[str, Any] = {
         "title": "",
         "link": element.get("feedburner_origlink") or element.get("link") or "",

@@ -54,16 +54,16 @@ def with_full_texts(
     from backend.news.item import NewsItem
     from protocol.bodies import TEXT_PICTURES_LIMIT, read_body, text_of_body
 
-    asked = 0
+    requests = 0
     for row in rows:
         if not isinstance(row, NewsItem):
             yield row
             continue
         found = known.get(row.id)
         if found is None and row.url:
-            asked += 1
+            requests += 1
             try:
-                if asked > PAGES_AT_ONCE:
+                if requests > PAGES_AT_ONCE:
                     raise NoFullText(f"only {PAGES_AT_ONCE} pages are fetched at a time")
                 found = extract(page(row.url), row.url)
                 found = found._replace(body=_without_title(found.body, row.title))
@@ -90,12 +90,12 @@ def _without_title(body: str, title: str) -> str:
 def extract(page: bytes, url: str) -> FullText:
     """The article on a page. Raises NoFullText."""
     try:
-        code, said = read_untrusted(__file__, [url], page, wall_sec=WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
+        code, output = read_untrusted(__file__, [url], page, wall_sec=WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
     except TimeoutError:
         raise NoFullText(f"reading its page takes longer than {WALL_SEC} s") from None
-    if code != 0 or len(said) > ANSWER_LIMIT_BYTES:
+    if code != 0 or len(output) > ANSWER_LIMIT_BYTES:
         raise NoFullText(f"its page can't be read within {CPU_SEC} s and {MEMORY_BYTES // 1024**2:,} MiB")
-    found = json.loads(said)
+    found = json.loads(output)
     if not found["body"]:
         raise NoFullText("no article was found on its page")
     return FullText(found["body"], tuple(found["pictures"]))

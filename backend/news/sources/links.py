@@ -29,12 +29,12 @@ def canonical(link: str, base: str = "") -> str:
         raise ValueError(f"has {len(link):,} characters; the limit is {LINK_LIMIT_CHARS:,}")
     link = re.sub(r"[\t\r\n]", "", link.strip())
     try:
-        whole = link if _ABSOLUTE.match(link) else urljoin(base, link)
-        parts = urlsplit(whole)
+        absolute = link if _ABSOLUTE.match(link) else urljoin(base, link)
+        parts = urlsplit(absolute)
         port = parts.port
     except ValueError as error:
         raise ValueError(f"is not a link ({error})") from error
-    written = _ABSOLUTE.match(whole)
+    written = _ABSOLUTE.match(absolute)
     if parts.scheme not in DEFAULT_PORTS:
         raise ValueError("must begin with http:// or https://")
     if written is None or not parts.hostname:
@@ -42,7 +42,7 @@ def canonical(link: str, base: str = "") -> str:
     host = _ascii_host(parts.hostname)
     if port is not None and port != DEFAULT_PORTS[parts.scheme]:
         host = f"{host}:{port}"
-    found = f"{parts.scheme}://{host}{written[3] or '/'}{_without_tracking(whole[written.end() :])}"
+    found = f"{parts.scheme}://{host}{written[3] or '/'}{_without_tracking(absolute[written.end() :])}"
     if len(found) > LINK_LIMIT_CHARS:
         raise ValueError(f"has {len(found):,} characters; the limit is {LINK_LIMIT_CHARS:,}")
     return found

@@ -44,12 +44,12 @@ class PageLinks(NamedTuple):
 def page_links(data: bytes) -> PageLinks:
     """The feeds that the page in `data` links to; none if it can't be read within the limits."""
     try:
-        code, said = read_untrusted(__file__, [], data, wall_sec=READ_WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
+        code, output = read_untrusted(__file__, [], data, wall_sec=READ_WALL_SEC, answer_bytes=ANSWER_LIMIT_BYTES)
     except TimeoutError:
         return PageLinks([], "", "")
-    if code != 0 or len(said) > ANSWER_LIMIT_BYTES:
+    if code != 0 or len(output) > ANSWER_LIMIT_BYTES:
         return PageLinks([], "", "")
-    found = json.loads(said)
+    found = json.loads(output)
     return PageLinks([PageLink(*each) for each in found["links"]], found["canonical"], found["base"])
 
 

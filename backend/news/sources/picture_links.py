@@ -51,9 +51,9 @@ def links_of(entry: Mapping[str, object]) -> list[PictureLink]:
         for one in each if isinstance(each, list) else ():
             if not isinstance(one, Mapping):
                 continue
-            said = {key: str(one.get(key) or "").strip() for key in ("type", "medium", "width")}
+            attributes = {key: str(one.get(key) or "").strip() for key in ("type", "medium", "width")}
             url = str(one.get("url") or one.get("href") or "").strip()
-            link = PictureLink(kind, url, said["type"].lower(), said["medium"].lower(), said["width"])
+            link = PictureLink(kind, url, attributes["type"].lower(), attributes["medium"].lower(), attributes["width"])
             if url and len(url) <= LINK_LIMIT_CHARS and _is_picture(link):
                 found.append(link)
     return found[:CANDIDATES_LIMIT]
@@ -77,31 +77,31 @@ def media_of(entry: Mapping[str, object]) -> list[MediaLink]:
         each = entry.get(name)
         for one in each if isinstance(each, list) else ():
             url = str(one.get("href") or one.get("url") or "").strip()
-            said = str(one.get("type") or one.get("medium") or "").strip().lower()
-            kind = said.partition("/")[0] or ("audio" if _path(url).endswith(SOUNDS) else "")
+            media_type = str(one.get("type") or one.get("medium") or "").strip().lower()
+            kind = media_type.partition("/")[0] or ("audio" if _path(url).endswith(SOUNDS) else "")
             if kind in ("audio", "video") and url and len(url) <= LINK_LIMIT_CHARS:
                 seconds = _seconds(one.get("duration") or (entry.get("itunes_duration") if not found else ""))
                 found.setdefault(url, MediaLink(kind, url, seconds, _count(one.get("length") or one.get("filesize"))))
     return list(found.values())[:MEDIA_LIMIT]
 
 
-def _seconds(said: object) -> int:
+def _seconds(value: object) -> int:
     """'1:02:03', '62:03' or '3723' as seconds; 0 for anything else."""
-    parts = str(said or "").strip().split(".")[0].split(":")
+    parts = str(value or "").strip().split(".")[0].split(":")
     if not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts) or len(parts) > 3:
         return 0
     return sum(int(part) * 60**place for place, part in enumerate(reversed(parts)))
 
 
-def _count(said: object) -> int:
-    digits = str(said or "").strip()
+def _count(value: object) -> int:
+    digits = str(value or "").strip()
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 13 else 0
 
 
 def best_picture(named: Iterable[PictureLink], base: str) -> str:
     """The absolute address of the best picture; '' if none can be fetched. base: for relative addresses."""
-    best = sorted((link for link in named if _whole(link, base)), key=_order)
-    return _whole(best[0], base) if best else ""
+    best = sorted((link for link in named if _absolute(link, base)), key=_order)
+    return _absolute(best[0], base) if best else ""
 
 
 def _order(link: PictureLink) -> tuple[int, int, int]:
@@ -125,7 +125,7 @@ def _width(link: PictureLink) -> int:
     return min(int(digits), WIDTH_LIMIT) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
 
 
-def _whole(link: PictureLink, base: str) -> str:
+def _absolute(link: PictureLink, base: str) -> str:
     """Return the absolute http or https address without its fragment; '' for any other."""
     try:
         parts = urlsplit(urljoin(base, link.url))

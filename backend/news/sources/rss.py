@@ -211,13 +211,13 @@ def read_feed(
     now: datetime,
     section: str | None = None,
     key: str = "",
-    heard: Callable[[FeedHead], str] | None = None,
+    on_head: Callable[[FeedHead], str] | None = None,
     known: KnownTitles = lambda ids: {},
 ) -> Iterator[NewsItem | Rejection]:
     """The articles of a downloaded feed; a Rejection's line is the entry's position, from 1. Raises SourceMalformed.
 
     section: for all its articles; None: each is sorted by its own vector. key: identifies the feed; by default its
-    location. heard: called with the feed's head, returns the publisher's name; by default the feed's title or host.
+    location. on_head: called with the feed's head, returns the publisher's name; by default the feed's title or host.
     known: titles of the pool's articles (`entry_ids`). A document that is not well-formed is read as far as feedparser
     can; a final Rejection then says what is wrong.
     """
@@ -225,7 +225,7 @@ def read_feed(
         parsed = parse(document.data, content_type=document.content_type, base=document.base)
     except FeedUnreadable as refused:
         raise SourceMalformed(document.location, str(refused)) from refused
-    named = heard(_head(document, parsed)) if heard else ""
+    named = on_head(_head(document, parsed)) if on_head else ""
     feed = _Feed.of(document, parsed, section or UNSORTED, named)
     return _entries(feed, parsed, now, key or source_of(document.location), known)
 
@@ -366,12 +366,12 @@ def _texts(entry: dict[str, Any]) -> tuple[str, str, list[str]]:
     The body is the content, or the summary if there is no content or the summary is a longer article.
     """
     summary, content = (read_body(entry[name]) for name in ("summary", "content"))
-    said, text = text_of_body(summary), text_of_body(content)
-    alone = not content or (len(said) > ABSTRACT_CHARS and len(said) > len(text))
+    abstract, text = text_of_body(summary), text_of_body(content)
+    alone = not content or (len(abstract) > ABSTRACT_CHARS and len(abstract) > len(text))
     shown = next((piece.attributes["alt"] for piece in (*summary, *content) if piece.attributes.get("alt")), "")
     name = "summary" if alone else "content"
     body = _media(entry, entry[name]) + entry[name]
-    return beginning(said or text or shown, ABSTRACT_CHARS), cut_body(body, BODY_CHARS), entry[f"{name}_pictures"]
+    return beginning(abstract or text or shown, ABSTRACT_CHARS), cut_body(body, BODY_CHARS), entry[f"{name}_pictures"]
 
 
 def _media(entry: dict[str, Any], body: str) -> str:

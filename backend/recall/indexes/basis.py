@@ -102,9 +102,9 @@ class BasisScan:
         k = min(k, len(self))
         if not k:
             return [[] for _ in narrow]
-        asked = np.column_stack([narrow, np.full(len(narrow), popularity)]).astype(np.float32)
+        queries = np.column_stack([narrow, np.full(len(narrow), popularity)]).astype(np.float32)
         faiss.omp_set_num_threads(self._threads)  # OpenMP keeps this setting per calling thread: set it in each
-        scores, rows = self._index.search(asked, k)
+        scores, rows = self._index.search(queries, k)
         in_order = np.lexsort((rows, -scores), axis=1)
         best: list[list[int]] = np.take_along_axis(rows, in_order, axis=1).tolist()
         return best

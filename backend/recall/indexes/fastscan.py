@@ -128,6 +128,6 @@ class ScanIndex:
     def _assemble(self) -> None:
         """Lay out the codes for scanning, with the full vectors behind them for reranking."""
         self._scanner = faiss.IndexPQFastScan(self._codes)
-        self._whole = faiss.IndexFlatIP(self._codes.d)
-        self._whole.add(np.ascontiguousarray(self._vectors))
-        self._searcher = faiss.IndexRefine(self._scanner, self._whole)
+        self._exact = faiss.IndexFlatIP(self._codes.d)
+        self._exact.add(np.ascontiguousarray(self._vectors))
+        self._searcher = faiss.IndexRefine(self._scanner, self._exact)

@@ -31,7 +31,7 @@ CUT = "[…]"
 _PIECE = re.compile(r'<(?P<end>/?)(?P<name>[a-z][a-z0-9]*)(?P<attributes>(?: [a-z]+="[^"<>]*")*)>|(?P<text>[^<>]+)')
 _ATTRIBUTE = re.compile(r' ([a-z]+)="([^"]*)"')
 _REFERENCE = re.compile(r"&(?:(amp|lt|gt|quot);)?")
-_MEANT = {"amp": "&", "lt": "<", "gt": ">", "quot": '"'}
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"'}
 _NOT_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Control characters but tab and line feed, and lone surrogates."""
 _MAIL = re.compile(r"mailto:[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
@@ -133,12 +133,12 @@ def _unescaped(text: str, at: int) -> str:
     if "&" not in text:
         return text
 
-    def meant(found: re.Match[str]) -> str:
+    def replacement(found: re.Match[str]) -> str:
         if found[1] is None:
             raise BodyError(f"character {at}: & is not escaped")
-        return _MEANT[found[1]]
+        return _ENTITIES[found[1]]
 
-    return _REFERENCE.sub(meant, text)
+    return _REFERENCE.sub(replacement, text)
 
 
 def escaped(text: str) -> str:
@@ -220,20 +220,20 @@ def blocks_of(pieces: Sequence[Piece]) -> list[list[Piece]]:
     return found
 
 
-def cut_body(begun: str, limit: int) -> str:
+def cut_body(body: str, limit: int) -> str:
     """Return a body of at most `limit` characters.
 
-    begun: the body, or its first part if that is longer than `limit`. Keeps whole blocks, and ends with a paragraph
+    body: the body, or its first part if that is longer than `limit`. Keeps whole blocks, and ends with a paragraph
     saying that there is more. If the first block alone is too long, its text is cut.
     """
-    if len(begun) <= limit:
-        return begun
+    if len(body) <= limit:
+        return body
     mark = f"<p>{CUT}</p>"
     room = limit - len(mark)
     around: list[str] = []
-    at = whole = partly = 0
+    at = complete = partly = 0
     closers = ""
-    while found := _PIECE.match(begun, at):
+    while found := _PIECE.match(body, at):
         name = found["name"]
         if name and not found["end"] and name not in VOID:
             around.append(name)
@@ -242,12 +242,12 @@ def cut_body(begun: str, limit: int) -> str:
         at = found.end()
         ends = "".join(f"</{one}>" for one in reversed(around))
         if at + len(ends) > room:
-            if not whole and found["text"] and (left := room - len(ends) - found.start()) > 0:
+            if not complete and found["text"] and (left := room - len(ends) - found.start()) > 0:
                 kept = re.sub(r"&[a-z]*$", "", found["text"][:left])
-                return begun[: found.start()] + kept + ends + mark
+                return body[: found.start()] + kept + ends + mark
             break
         if around:
             partly, closers = at, ends
         else:
-            whole = at
-    return (begun[:whole] if whole else begun[:partly] + closers) + (mark if room >= 0 else "")
+            complete = at
+    return (body[:complete] if complete else body[:partly] + closers) + (mark if room >= 0 else "")

@@ -73,7 +73,7 @@ ROTATIONS_LIMIT = 256
 KEYS_LIMIT_BYTES = 512 * 1024
 STATEMENT_LIMIT_CHARS = 400
 
-_SAID_BY_OLD, _SAID_BY_NEW = b"ownfeed key rotation, old key\n", b"ownfeed key rotation, new key\n"
+_OLD_KEY_PREFIX, _NEW_KEY_PREFIX = b"ownfeed key rotation, old key\n", b"ownfeed key rotation, new key\n"
 """Prefixes of the signed bytes, so that no signed release or offer can pass for a rotation."""
 
 Ed25519Key = Annotated[bytes, Field(min_length=32, max_length=32, description="Ed25519, raw.")]
@@ -134,8 +134,8 @@ def sign_rotation(rotation: KeyRotation, old: Ed25519PrivateKey, new: Ed25519Pri
     text = rotation.model_dump_json()
     return SignedRotation(
         rotation=text,
-        by_old_key=old.sign(_SAID_BY_OLD + text.encode()),
-        by_new_key=new.sign(_SAID_BY_NEW + text.encode()),
+        by_old_key=old.sign(_OLD_KEY_PREFIX + text.encode()),
+        by_new_key=new.sign(_NEW_KEY_PREFIX + text.encode()),
     )
 
 
@@ -151,8 +151,8 @@ def verify_rotation(signed: SignedRotation) -> KeyRotation:
         raise RotationRefused(f"a key rotation is malformed: {first['loc']}: {first['msg']}") from broken
     text = signed.rotation.encode()
     for name, key, signature, words in (
-        ("old", rotation.old_key, signed.by_old_key, _SAID_BY_OLD),
-        ("new", rotation.new_key, signed.by_new_key, _SAID_BY_NEW),
+        ("old", rotation.old_key, signed.by_old_key, _OLD_KEY_PREFIX),
+        ("new", rotation.new_key, signed.by_new_key, _NEW_KEY_PREFIX),
     ):
         try:
             Ed25519PublicKey.from_public_bytes(key).verify(signature, words + text)

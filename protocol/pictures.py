@@ -30,8 +30,8 @@ PICTURES_LIMIT_BYTES = 64 * 1024 * 1024
 """Limit for all shards together."""
 _EXACT = 2**53 - 1
 """The largest integer that JavaScript represents exactly."""
-_Whole = Annotated[int, Field(ge=-_EXACT, le=_EXACT)]
-_HEAD = TypeAdapter(list[tuple[NewsId, _Whole, _Whole]])
+_Integer = Annotated[int, Field(ge=-_EXACT, le=_EXACT)]
+_HEAD = TypeAdapter(list[tuple[NewsId, _Integer, _Integer]])
 
 
 class PictureError(ValueError):
@@ -147,8 +147,8 @@ def check_picture(content: bytes, place: int = 0) -> bytes:
         raise PictureError(f"picture: {len(content)} bytes, the limit is {limit}")
     if len(content) < 30 or content[:4] != b"RIFF" or content[8:16] != b"WEBPVP8 ":
         raise PictureError("picture: is not a WebP file with one picture and nothing else")
-    whole, chunk = (int.from_bytes(content[at : at + 4], "little") for at in (4, 16))
-    if whole != len(content) - 8 or chunk + chunk % 2 != len(content) - 20:
+    riff_size, chunk = (int.from_bytes(content[at : at + 4], "little") for at in (4, 16))
+    if riff_size != len(content) - 8 or chunk + chunk % 2 != len(content) - 20:
         raise PictureError("picture: its declared lengths don't match its bytes")
     if content[20] & 1 or content[23:26] != b"\x9d\x01\x2a":
         raise PictureError("picture: doesn't begin with a key frame")

@@ -67,9 +67,9 @@ class LagrangeBasis:
         Raises SharingError if they aren't distinct and in 1 .. prime - 1.
         """
         _check_points(points, prime)
-        whole = math.prod(points) % prime
+        product = math.prod(points) % prime
         below = [one * math.prod(other - one for other in points if other != one) % prime for one in points]
-        weights = (whole * inverse % prime for inverse in _inverses(below, prime))
+        weights = (product * inverse % prime for inverse in _inverses(below, prime))
         return cls(dict(zip(points, weights, strict=True)), prime)
 
     def join(self, shares: Mapping[int, int]) -> int:

@@ -50,8 +50,8 @@ def _(mask: Any) -> tuple[Tensor, Tensor]:
     source = ConstantSource(f"real_rows_{len(environment.backed_var_to_val)}")
     symbol = environment.create_symbol(EXAMPLE, source, DimDynamic.DYNAMIC)
     n = environment.create_symintnode(symbol, hint=EXAMPLE, source=source)
-    whole = mask.shape[0] * mask.shape[1]
-    return mask.new_empty(n, dtype=torch.int64), mask.new_empty(whole, dtype=torch.int64)
+    places = mask.shape[0] * mask.shape[1]
+    return mask.new_empty(n, dtype=torch.int64), mask.new_empty(places, dtype=torch.int64)
 
 
 class _Pack(torch.autograd.Function):
@@ -66,8 +66,8 @@ class _Pack(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         mask, shown = ctx.saved_tensors
-        whole = gradient.index_select(0, shown).view(*mask.shape, gradient.shape[-1])
-        return whole * (mask != 0).unsqueeze(-1), None, None, None
+        unpacked = gradient.index_select(0, shown).view(*mask.shape, gradient.shape[-1])
+        return unpacked * (mask != 0).unsqueeze(-1), None, None, None
 
 
 class _Unpack(torch.autograd.Function):

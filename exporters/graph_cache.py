@@ -121,7 +121,7 @@ def graphs_of(model: nn.Module, specs: Iterable[GraphSpec]) -> list[object]:
     ]
     parts += [(name, tuple(each.shape), str(each.dtype), each.requires_grad) for name, each in model.named_parameters()]
     parts += [
-        (spec.purpose, _told("method", spec.method), spec.inputs, spec.output, spec.with_gradients, spec.wrt)
+        (spec.purpose, _comparable("method", spec.method), spec.inputs, spec.output, spec.with_gradients, spec.wrt)
         for spec in specs
     ]
     return parts
@@ -130,15 +130,15 @@ def graphs_of(model: nn.Module, specs: Iterable[GraphSpec]) -> list[object]:
 @cache
 def source_digest() -> str:
     """SHA-256 over the source of the exporter and over library versions."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for package, pattern in SOURCES:
         root = Path(str(files(package)))
         for path in sorted(root.glob(pattern)):
-            whole.update(f"{package}/{path.relative_to(root).as_posix()}\n".encode())
-            whole.update(hashlib.sha256(path.read_bytes()).digest())
+            digest.update(f"{package}/{path.relative_to(root).as_posix()}\n".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
     for library in LIBRARIES:
-        whole.update(f"{library} {_version(library)}\n".encode())
-    return whole.hexdigest()
+        digest.update(f"{library} {_version(library)}\n".encode())
+    return digest.hexdigest()
 
 
 def _version(library: str) -> str:
@@ -151,25 +151,25 @@ def _version(library: str) -> str:
 def _settings(where: str, held: Mapping[str, Any]) -> list[tuple[str, object]]:
     """Return the attributes of a module that torch does not keep for every module."""
     return [
-        (name, _told(f"{where}.{name}", value))
+        (name, _comparable(f"{where}.{name}", value))
         for name, value in sorted(held.items())
         if not name.startswith("_") and name != "training"
     ]
 
 
-def _told(where: str, value: Any) -> object:
+def _comparable(where: str, value: Any) -> object:
     if isinstance(value, PLAIN):
         return value
     if isinstance(value, tuple | list):
-        return [_told(where, each) for each in value]
+        return [_comparable(where, each) for each in value]
     if isinstance(value, Mapping):
-        return [(_told(where, key), _told(where, each)) for key, each in value.items()]
+        return [(_comparable(where, key), _comparable(where, each)) for key, each in value.items()]
     if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, FunctionType):
-        held = [_told(where, each.cell_contents) for each in value.__closure__ or ()]
+        held = [_comparable(where, each.cell_contents) for each in value.__closure__ or ()]
         at = value.__code__.co_firstlineno  # identified by its source, which may contain several lambdas
-        return (value.__module__, value.__qualname__, at, held, _told(where, value.__defaults__))
+        return (value.__module__, value.__qualname__, at, held, _comparable(where, value.__defaults__))
     raise TypeError(f"{where} is a {type(value).__name__}, which graphs can't be cached for")
 
 

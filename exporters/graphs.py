@@ -70,8 +70,8 @@ def basis_graphs(model: nn.Module) -> list[GraphSpec]:
 
 def reported_basis_graphs(model: nn.Module) -> list[GraphSpec]:
     """The training graph of the basis that reports refer to, on clicks and the server's data about its lists."""
-    whole = cast(ReportedBasis, model)
-    (size, axes), dim = whole.steps.shape, whole.dim
+    basis = cast(ReportedBasis, model)
+    (size, axes), dim = basis.steps.shape, basis.dim
     inputs = (
         *_clicks(dim),
         GraphInput("clicked", ("batch", dim)),

@@ -166,8 +166,8 @@ def batched_product(t: Translator, node: FxNode) -> Value:
         and b4.shape[-2:] == b.shape[-2:]
         and a4.shape[:2] == b4.shape[:2]
     ):
-        whole = t.emit("MatMul", [a4.name, b4.name], (*a4.shape[:3], b4.shape[3]))
-        return t.reshape(whole, shape)
+        product = t.emit("MatMul", [a4.name, b4.name], (*a4.shape[:3], b4.shape[3]))
+        return t.reshape(product, shape)
     return t.emit("MatMul", [a.name, b.name], shape)
 
 

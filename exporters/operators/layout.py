@@ -117,19 +117,19 @@ def slice_scatter(t: Translator, node: FxNode) -> Value:
         before, after = [0] * len(shape), [0] * len(shape)
         before[axis], after[axis] = start, length - end
         return t.emit("Pad", [source.name, t.integers(*before, *after)], shape)
-    whole = t.full(node.args[0])
+    target = t.full(node.args[0])
     parts = [source.name]
     if start:
         head = t.emit(
             "Slice",
-            [whole.name, t.integers(0), t.integers(start), t.integers(axis)],
+            [target.name, t.integers(0), t.integers(start), t.integers(axis)],
             (*shape[:axis], start, *shape[axis + 1 :]),
         )
         parts.insert(0, head.name)
     if end < length:
         tail = t.emit(
             "Slice",
-            [whole.name, t.integers(end), t.integers(length), t.integers(axis)],
+            [target.name, t.integers(end), t.integers(length), t.integers(axis)],
             (*shape[:axis], length - end, *shape[axis + 1 :]),
         )
         parts.append(tail.name)

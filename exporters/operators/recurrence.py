@@ -65,15 +65,15 @@ def back_step_by_step(t: Translator, node: FxNode) -> list[Value]:
         arriving.append(gradient)
         beside = _pair(t, "Mul", gradient, kept)
         thrice = t.emit("Concat", [gradient.name] * 3, share.shape, axis=1)
-        whole = _pair(t, "Mul", thrice, share)
-        gradient = t.emit("Gemm", [whole.name, weight.name, beside.name], gradient.shape)
+        scaled = _pair(t, "Mul", thrice, share)
+        gradient = t.emit("Gemm", [scaled.name, weight.name, beside.name], gradient.shape)
     return [_joined_rows(t, arriving[::-1], past.shape), gradient]
 
 
 def _split(t: Translator, value: Value, count: int) -> list[Value]:
     """Cut [b, n] into this many equal pieces."""
-    batch, whole = value.shape
-    size = whole // count
+    batch, width = value.shape
+    size = width // count
     names = t.writer.add("Split", [value.name, t.integers(*[size] * count)], count, axis=1)
     return [Value(name, (batch, size)) for name in names]
 

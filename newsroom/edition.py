@@ -171,10 +171,10 @@ class SectionAtWork:
             kept = self._rng.randint(3, len(draft.paragraphs))
             reprint = replace(draft, paragraphs=draft.paragraphs[:kept])
             try:
-                told = reprint if reprinted else self._draft(stage, writer)
+                report = reprint if reprinted else self._draft(stage, writer)
             except SpentError:
                 return
-            yield EditedDraft(told, section, topic, name, other, at, weight * 0.9, printed(known, told))
+            yield EditedDraft(report, section, topic, name, other, at, weight * 0.9, printed(known, report))
             reprinted = False
 
     def _draft(self, stage: Stage, writer: Writer) -> Draft:

@@ -16,7 +16,7 @@ _INITIALS = re.compile(r"[FHLMNRSX](?=[A-Z0-9])")
 _ARTICLE = re.compile(r"\b([Aa])n? (?=[“‘(]*([A-Za-z0-9][\w,’-]*))")
 _SENTENCE_START = re.compile(r"((?:^|[.?!]\s+|\.[”’)]+\s+)[“‘(]*)([a-zà-ÿ])")
 _QUOTED = re.compile(r"“([^”]+)”")
-_SAID_WORDS = 4
+_QUOTE_WORDS = 4
 
 
 def number(value: int) -> str:
@@ -142,4 +142,4 @@ def quotes(text: str) -> set[str]:
     """Return the sentences that a text quotes, without short fragments, in a normalised form."""
     sentences = (part for quote in _QUOTED.findall(text) for part in re.split(r"[.?!,;] ", quote))
     plain = (" ".join(re.findall(r"[\w’]+", sentence.casefold())) for sentence in sentences)
-    return {words for words in plain if words.count(" ") >= _SAID_WORDS - 1}
+    return {words for words in plain if words.count(" ") >= _QUOTE_WORDS - 1}

@@ -13,7 +13,7 @@ from newsroom.people import Person
 from newsroom.style import filtered, on_day, quotes, tidied
 
 _SMALL_WORD = re.compile(r"\b[a-z]+")
-_TOLD_WORDS = 6
+_STATEMENT_WORDS = 6
 
 
 class MissingFactError(LookupError):
@@ -65,13 +65,13 @@ class Writer:
         self._use = use
         self._introduces = False
         self._met: dict[str, str] = {}
-        self._said: set[str] = set()
+        self._statements: set[str] = set()
 
     def start(self, *, introduces: bool) -> None:
         """Start a new text; if it `introduces`, people have their full name and role first, their last name later."""
         self._introduces = introduces
         self._met = {}
-        self._said = set()
+        self._statements = set()
 
     def wear(self, forms: Forms) -> float:
         return self._use.wear(forms)
@@ -83,17 +83,17 @@ class Writer:
     def write(self, forms: Forms) -> str:
         """Write one of the forms, filled and tidied; raises MissingFactError if each lacks a fact or repeats."""
         for form in self._use.draw_order(forms):
-            met, said = self._met.copy(), self._said.copy()
+            met, statements = self._met.copy(), self._statements.copy()
             try:
                 text = tidied(self._fill(parsed(form)))
             except MissingFactError:
-                self._met, self._said = met, said
+                self._met, self._statements = met, statements
                 continue
             quoted = quotes(text)
-            if not quoted.isdisjoint(self._said):
-                self._met, self._said = met, said
+            if not quoted.isdisjoint(self._statements):
+                self._met, self._statements = met, statements
                 continue
-            self._said |= quoted
+            self._statements |= quoted
             self._use.used(forms, form)
             return text
         raise MissingFactError(f"no wording has all its facts: {forms[0]!r} and {len(forms) - 1} more")
@@ -112,11 +112,11 @@ class Writer:
     def _choice(self, node: Wordings) -> str:
         uses = self._use.wordings(node)
         for index in sorted(range(len(uses)), key=lambda index: uses[index] + self._rng.random() * 2):
-            met, said = self._met.copy(), self._said.copy()
+            met, statements = self._met.copy(), self._statements.copy()
             try:
                 text = self._fill(node.wordings[index])
             except MissingFactError:
-                self._met, self._said = met, said
+                self._met, self._statements = met, statements
                 continue
             uses[index] += 1
             return text
@@ -140,10 +140,10 @@ class Writer:
                 owner, value = value, value.name
             if self._introduces and isinstance(owner, Person) and value in (owner.name, owner.family):
                 value = self._named(owner, short=value == owner.family, plain=bool(slot.filter))
-        if isinstance(value, str) and len(_SMALL_WORD.findall(value)) >= _TOLD_WORDS:
-            if value in self._said:
+        if isinstance(value, str) and len(_SMALL_WORD.findall(value)) >= _STATEMENT_WORDS:
+            if value in self._statements:
                 raise MissingFactError(f"{'.'.join(slot.path)}, since the text has said so")
-            self._said.add(value)
+            self._statements.add(value)
         text = filtered(value, slot, self.today)
         # A fact may itself be a form, as the sentences of a table of matters are.
         return self._fill(parsed(text)) if "{" in text or "[" in text else text

@@ -10,7 +10,7 @@ from newsroom.people import Person
 from newsroom.scene import Scene
 from newsroom.sections.basketball_league import BasketballClub, Game, seasons
 
-_DAYS_TOLD = 15
+_DAYS_REPORTED = 15
 _STRUGGLING = 14
 _LONG_STREAK = 3
 _CLOSE, _ROUT = 5, 17
@@ -75,9 +75,9 @@ class GameReport:
     leader: str
 
 
-def _game_told(scene: Scene) -> GameReport:
-    now, told = scene.world.now, timedelta(days=_DAYS_TOLD)
-    g = scene.fresh("basketball game", [one for one in _games(scene) if one.at <= now and now - one.at < told])
+def _reported_game(scene: Scene) -> GameReport:
+    now, window = scene.world.now, timedelta(days=_DAYS_REPORTED)
+    g = scene.fresh("basketball game", [one for one in _games(scene) if one.at <= now and now - one.at < window])
     won = g.score[0] > g.score[1]
     turn = 1 if won else -1
     winner, loser = (g.home, g.away)[::turn]
@@ -118,7 +118,7 @@ def _game_told(scene: Scene) -> GameReport:
 VERBS: dict[str, Verb] = {
     "club_and_place": _club_and_place,
     "clubs": _clubs,
-    "game_told": _game_told,
+    "game_told": _reported_game,
     "player": _player,
     "starters": _starters,
     "struggling": _struggling,

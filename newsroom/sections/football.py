@@ -12,7 +12,7 @@ from newsroom.scene import Scene
 from newsroom.sections.football_league import FootballClub, Goal, Match, seasons
 from newsroom.style import listed, number, ordinal
 
-_DAYS_TOLD = 14
+_DAYS_REPORTED = 14
 _STRUGGLING = 14
 _LATE_MINUTE = 83
 
@@ -75,9 +75,9 @@ class MatchReport:
     fit: tuple[Person, ...]
 
 
-def _match_told(scene: Scene) -> MatchReport:
+def _reported_match(scene: Scene) -> MatchReport:
     now = scene.world.now
-    m = scene.fresh("football match", [one for one in _matches(scene) if one.at > now - timedelta(days=_DAYS_TOLD)])
+    m = scene.fresh("football match", [one for one in _matches(scene) if one.at > now - timedelta(days=_DAYS_REPORTED)])
     home_goals = sum(goal.home for goal in m.goals)
     away_goals = len(m.goals) - home_goals
     draw, home_won = home_goals == away_goals, home_goals >= away_goals
@@ -166,4 +166,4 @@ def _streak(marks: str) -> int:
     return len(marks) - len(marks.rstrip(marks[-1])) if marks else 0
 
 
-VERBS: dict[str, Verb] = {"clubs": _clubs, "match_told": _match_told, "struggling": _struggling}
+VERBS: dict[str, Verb] = {"clubs": _clubs, "match_told": _reported_match, "struggling": _struggling}

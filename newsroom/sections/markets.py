@@ -15,7 +15,7 @@ from newsroom.world import Company, Country
 _CLOSING_HOUR = 17
 _SATURDAY, _FRIDAY = 5, 4
 _COUNTRY_TRIES = 8
-_DAYS_TOLD = 13
+_DAYS_REPORTED = 13
 _FLAT_BELOW_PCT = 0.2
 
 
@@ -64,13 +64,13 @@ def _untold_day(scene: Scene) -> tuple[Country, datetime]:
             scene.once("session", (c.name, day.date()))
             return c, day
     today = scene.world.now.date()
-    days = [one for one in _indices(scene)[c.name].closes if today - timedelta(days=_DAYS_TOLD) <= one < today]
-    name, told = scene.fresh("session", [(one.name, day) for one in scene.world.countries for day in days])
+    days = [one for one in _indices(scene)[c.name].closes if today - timedelta(days=_DAYS_REPORTED) <= one < today]
+    name, session = scene.fresh("session", [(one.name, day) for one in scene.world.countries for day in days])
     c = next(one for one in scene.world.countries if one.name == name)
-    return c, datetime.combine(told, time(_CLOSING_HOUR), UTC)
+    return c, datetime.combine(session, time(_CLOSING_HOUR), UTC)
 
 
-def _day_told(scene: Scene) -> DayReport:
+def _reported_day(scene: Scene) -> DayReport:
     found = _indices(scene)
     c, day = _untold_day(scene)
     index, today = found[c.name], day.date()
@@ -118,4 +118,4 @@ def _unit_of(_: Scene, country: Country, units: Mapping[str, str]) -> str:
     return country.currency.unit.removesuffix("s") or units[country.currency.sign]
 
 
-VERBS: dict[str, Verb] = {"day_told": _day_told, "unit_of": _unit_of}
+VERBS: dict[str, Verb] = {"day_told": _reported_day, "unit_of": _unit_of}

@@ -197,7 +197,7 @@ class ReaderLibrary {
   deleteClick(clickId: number): boolean {
     const { stores, serving, trainer } = this.parts;
     const newsId = stores.clicks.newsOf(clickId);
-    const gone = stores.database.transaction(() => {
+    const deleted = stores.database.transaction(() => {
       if (newsId !== null) {
         stores.searches.forgetOpened([newsId]);
         serving.forgetClicks([newsId]);
@@ -207,7 +207,7 @@ class ReaderLibrary {
     });
     leaveNothingInLogs(stores);
     serving.changed();
-    return gone;
+    return deleted;
   }
 
   /** Saves a search. Throws SearchRefused. */
@@ -221,11 +221,11 @@ class ReaderLibrary {
    */
   deleteSearch(searchId: number): boolean {
     const { stores, serving, trainer } = this.parts;
-    const gone = stores.searches.delete(searchId);
+    const deleted = stores.searches.delete(searchId);
     trainer.forgetUnsent();
     leaveNothingInLogs(stores);
     serving.changed();
-    return gone;
+    return deleted;
   }
 
   /** Returns saved searches and followed topics, how many stories match each, and what they are used for. */

@@ -74,29 +74,29 @@ export class BudgetSpent extends DeviceError {
     readonly wanted: number,
     readonly left: number,
     readonly lifetime = false,
-    said = `The privacy budget for ${channel} has ${brief(left)} left ${lifetime ? "in all" : "today"}; ` +
+    message = `The privacy budget for ${channel} has ${brief(left)} left ${lifetime ? "in all" : "today"}; ` +
       `this would cost ${brief(wanted)}.`,
   ) {
-    super(said);
+    super(message);
   }
 }
 
 /** The server has published more new codebooks today than the reader's settings allow reports for. */
 export class CodebooksSpent extends BudgetSpent {
   constructor(most: number) {
-    const said =
+    const message =
       `The server has changed its interest groups too often: reports were drawn for ${most} versions of them ` +
       "today, the most that codebooks_per_day allows.";
-    super("reports", 0, 0, false, said);
+    super("reports", 0, 0, false, message);
   }
 }
 
 /** The reader hasn't yet said whether they used Ownfeed in this browser before, so what was spent is unknown. */
 export class FirstUseOpen extends BudgetSpent {
   constructor(channel: string, wanted: number) {
-    const said =
+    const message =
       "Nothing about you is shared until you say in Settings whether you have used Ownfeed in this browser before.";
-    super(channel, wanted, 0, false, said);
+    super(channel, wanted, 0, false, message);
   }
 }
 

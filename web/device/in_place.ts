@@ -26,7 +26,7 @@ export interface Host {
 export class InPlace {
   private stop: () => void = () => {};
   private observe: (cards: readonly Element[]) => void = () => {};
-  private asked = 0;
+  private requests = 0;
 
   constructor(private readonly host: Host) {}
 
@@ -122,9 +122,9 @@ export class InPlace {
   }
 
   private async catchUp(): Promise<void> {
-    const mine = ++this.asked;
+    const mine = ++this.requests;
     const fresh = await this.here();
-    if (!fresh || mine !== this.asked) return;
+    if (!fresh || mine !== this.requests) return;
     for (const card of document.querySelectorAll("[data-story][id]")) {
       const now = fresh.getElementById(card.id);
       if (now) takeOver(card, now, (words) => this.host.say(words));

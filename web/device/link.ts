@@ -119,14 +119,14 @@ export class DeviceLink {
     });
   }
 
-  private send(asked: Asked): void {
-    if (!this.leads) return this.say({ asked });
-    this.heard(asked.id);
-    this.deliver(asked);
+  private send(question: Asked): void {
+    if (!this.leads) return this.say({ asked: question });
+    this.heard(question.id);
+    this.deliver(question);
   }
 
-  private say(said: Said): void {
-    this.channel.postMessage(said);
+  private say(message: Said): void {
+    this.channel.postMessage(message);
   }
 
   private lead(): void {
@@ -188,13 +188,13 @@ export class DeviceLink {
   }
 
   /** Has the worker answer; retries if it couldn't be started. */
-  private deliver(asked: Asked): void {
-    if (this.known.has(asked.id)) return;
+  private deliver(question: Asked): void {
+    if (this.known.has(question.id)) return;
     for (const oldest of this.known) if (this.known.size >= KNOWN) this.known.delete(oldest);
-    this.known.add(asked.id);
-    this.unanswered.add(asked.id);
+    this.known.add(question.id);
+    this.unanswered.add(question.id);
     this.worker ??= this.started();
-    this.worker.postMessage(asked);
+    this.worker.postMessage(question);
   }
 
   private answered(answered: Answered): void {
@@ -205,15 +205,15 @@ export class DeviceLink {
     if (!isMine && isErased) this.erased();
   }
 
-  private hear(said: Said): void {
-    if ("asked" in said) {
+  private hear(message: Said): void {
+    if ("asked" in message) {
       if (!this.leads) return;
-      this.deliver(said.asked);
-      this.say({ heard: said.asked.id });
-    } else if ("heard" in said) this.heard(said.heard);
-    else if ("ready" in said) this.again();
-    else if ("cleared" in said) this.lost(said.cleared);
-    else if (!this.settle(said.answered) && hasErased(said.answered.answer)) this.erased();
+      this.deliver(message.asked);
+      this.say({ heard: message.asked.id });
+    } else if ("heard" in message) this.heard(message.heard);
+    else if ("ready" in message) this.again();
+    else if ("cleared" in message) this.lost(message.cleared);
+    else if (!this.settle(message.answered) && hasErased(message.answered.answer)) this.erased();
   }
 
   private heard(id: string): void {

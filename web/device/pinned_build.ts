@@ -210,7 +210,7 @@ export class BuildNotice {
     const builds = [installed, offered].flatMap((each) => (each === null ? [] : [each.build]));
     this.verdicts = builds.length ? await this.lookUp(builds) : [];
     this.state = state;
-    if (installed !== null && offered !== null) this.question = this.asked(installed, offered);
+    if (installed !== null && offered !== null) this.question = this.questionOf(installed, offered);
     this.begin();
   }
 
@@ -224,7 +224,7 @@ export class BuildNotice {
     if (line !== null) document.querySelector("main")?.append(line);
   }
 
-  private asked(installed: Build, offered: Build): HTMLElement | null {
+  private questionOf(installed: Build, offered: Build): HTMLElement | null {
     const question = filled("offered-build", this.verdicts[1], installed.build, offered.build);
     question?.querySelector("[data-take]")?.addEventListener("click", () => void takeBuild(offered));
     question?.querySelector("[data-keep]")?.addEventListener("click", () => {

@@ -67,7 +67,7 @@ export class Syncing {
    * BackendUnreachable, BackendRefused, AnswerMalformed, ReleaseRefused; existing data then stays.
    */
   step(): Promise<boolean> {
-    return this.begun().whole;
+    return this.begin().whole;
   }
 
   /**
@@ -78,14 +78,14 @@ export class Syncing {
   async first(): Promise<void> {
     if (this.underWay) return this.underWay.forFeed;
     if (this.failed) throw this.failed;
-    if (this.lastAt === null || !this.hasList()) await this.begun().forFeed;
+    if (this.lastAt === null || !this.hasList()) await this.begin().forFeed;
   }
 
   /** Waits until the whole first step has ended. */
   async firstWhole(): Promise<void> {
     if (this.underWay) await this.underWay.whole;
     else if (this.failed) throw this.failed;
-    else if (this.lastAt === null) await this.begun().whole;
+    else if (this.lastAt === null) await this.begin().whole;
   }
 
   /** Whether the default list is here. */
@@ -112,7 +112,7 @@ export class Syncing {
     await this.pulls.takeover.rest();
   }
 
-  private begun(): Step {
+  private begin(): Step {
     if (this.underWay) return this.underWay;
     let enough = (): void => undefined;
     const reached = new Promise<void>((resolve) => (enough = resolve));
@@ -123,7 +123,7 @@ export class Syncing {
   }
 
   private async look(enough: () => void): Promise<boolean> {
-    const swapped = await this.heard(() => this.forPages(enough));
+    const swapped = await this.recorded(() => this.forPages(enough));
     this.failed = null;
     this.serving.reached();
     this.online = true;
@@ -131,7 +131,7 @@ export class Syncing {
     this.lastAt = this.clock();
     this.prune(this.lastAt);
     // the next attempt to join a round reports it
-    await this.heard(() => apart(this.pulls.takeover.rest(), BackendRefused, AnswerMalformed, ReleaseRefused));
+    await this.recorded(() => apart(this.pulls.takeover.rest(), BackendRefused, AnswerMalformed, ReleaseRefused));
     return swapped;
   }
 
@@ -169,7 +169,7 @@ export class Syncing {
     return swapped;
   }
 
-  private async heard<R>(work: () => Promise<R>): Promise<R> {
+  private async recorded<R>(work: () => Promise<R>): Promise<R> {
     try {
       return await work();
     } catch (failed) {

@@ -131,8 +131,8 @@ let lost = false;
 async function isLost({ device, files, memory }: Opened): Promise<boolean> {
   if (lost) return true;
   const askedMs = systemClock();
-  const gone = await files.areGone();
-  if (!gone) memory.storeSeen(askedMs);
+  const areGone = await files.areGone();
+  if (!areGone) memory.storeSeen(askedMs);
   else if (!lost) {
     lost = true;
     device.parts.ledger.end();
@@ -260,8 +260,8 @@ self.onmessage = async ({ data }: MessageEvent<Asked>) => {
   if (!leads) return; // another worker has the store, and answers instead of this one
   const making = answer(data.question);
   if (!("quiet" in data.question)) underWay.add(making); // except those that wait for background requests
-  const made = await making;
+  const response = await making;
   underWay.delete(making);
   if (await opening.then(isLost, () => false)) return; // made from a store that is gone
-  self.postMessage({ id: data.id, answer: made } satisfies Answered);
+  self.postMessage({ id: data.id, answer: response } satisfies Answered);
 };

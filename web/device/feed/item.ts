@@ -86,7 +86,7 @@ export function textOf(body: string | null, abstract = ""): { pieces: Piece[]; e
 
 /** The abstract; empty if the text or a picture's description begins with the same words. */
 export function standfirstOf(card: NewsCard, pieces: readonly Piece[]): string {
-  const begun = oneLine(card.abstract.replace(TEASED, "").replace(/[ …]+$/, "").replace(/\.+$/, ""));
+  const beginning = oneLine(card.abstract.replace(TEASED, "").replace(/[ …]+$/, "").replace(/\.+$/, ""));
   const texts = [textOfBody(pieces), textOfBody(pieces, { pictures: true })];
-  return begun && texts.some((text) => oneLine(text).startsWith(begun)) ? "" : card.abstract;
+  return beginning && texts.some((text) => oneLine(text).startsWith(beginning)) ? "" : card.abstract;
 }

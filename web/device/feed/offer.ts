@@ -49,15 +49,15 @@ export function offered(
   const arrived = earlier ? stores.news.arrivedSince(earlier.madeAt, recent(items, earlier.madeAt, freshHours)) : [];
   // a story of the pool that was stored only because a page shows it didn't arrive with a list
   const byPage = stores.news.arrivedSince(madeAt - 1, items.map(({ id }) => id));
-  const came = [...arrived].filter((id) => !byPage.has(id));
-  const none = { new: 0, read: 0, changed: false, ranked: false, before, after, came };
+  const cameWithList = [...arrived].filter((id) => !byPage.has(id));
+  const none = { new: 0, read: 0, changed: false, ranked: false, before, after, came: cameWithList };
   if (after !== null || !feed.feed_id || release === null) return none;
-  const said = stores.feedback.reactions().some(({ kind, at }) => kind !== "save" && at > madeAt);
-  const changed = said || changedSince;
+  const reacted = stores.feedback.reactions().some(({ kind, at }) => kind !== "save" && at > madeAt);
+  const changed = reacted || changedSince;
   const more = promised(newStories(feed, stores, listed, freshHours));
   const read = stores.readMarks.countSince(madeAt);
   const ranked = feed.release !== release;
-  return { new: more, read, changed, ranked, before, after, came };
+  return { new: more, read, changed, ranked, before, after, came: cameWithList };
 }
 
 function recent(cards: readonly NewsCard[], moment: number, hours: number): string[] {

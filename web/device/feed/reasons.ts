@@ -156,9 +156,9 @@ function readReason(card: NewsCard, similar: readonly SimilarStory[], preference
 function editors(lifts: Lifts, preferences: UserPreferences, isRecent: boolean): Reason {
   const [recent, weighty] = [isRecent && lifts.recency > 0, lifts.editorial > 0];
   if (!recent && !weighty) return reason("editors", "");
-  const said = WHYS.say(recent && weighty ? "recent_and_weighty" : recent ? "recent" : "weighty");
+  const description = WHYS.say(recent && weighty ? "recent_and_weighty" : recent ? "recent" : "weighty");
   const known = preferences.clicks.length > 0 || preferences.chosenSections.size > 0 || anyOf(preferences.followed);
-  return reason("editors", known ? said : WHYS.say("unused", { said }));
+  return reason("editors", known ? description : WHYS.say("unused", { said: description }));
 }
 
 /** A reason by the narrowest followed name; null if none is followed. */

@@ -107,13 +107,13 @@ export class RecentFeeds {
    * deletion, so that older feeds no longer contain what was deleted.
    */
   forgetClicks(newsIds: Iterable<string>): void {
-    const gone = new Set(newsIds);
+    const deletedIds = new Set(newsIds);
     const { database, feeds } = this.stores;
     database.transaction(() => {
-      for (const kept of feeds.naming(gone)) {
+      for (const kept of feeds.naming(deletedIds)) {
         const feed = read(kept);
         if (!feed) feeds.drop(kept.feedId);
-        else feeds.rewrite(keptOf({ ...feed, items: feed.items.map((item) => without(item, gone)) }));
+        else feeds.rewrite(keptOf({ ...feed, items: feed.items.map((item) => without(item, deletedIds)) }));
       }
     });
   }
@@ -121,12 +121,12 @@ export class RecentFeeds {
   /** The last feed unchanged but marked 'offline'; an empty one if there never was any. */
   offline(trouble: DeviceError): Feed {
     const last = this.last();
-    const said = trouble instanceof BackendUnreachable ? NOTICES.say("unreachable") : trouble.message;
-    if (!last) return emptyFeed(this.clock(), NOTICES.say("first_offline", { trouble: said }));
-    const made = new Date(msOf(last.made_at));
-    const day = `${made.getDate()} ${MONTHS[made.getMonth()]}`;
-    const time = [made.getHours(), made.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
-    const notice = NOTICES.say("last_feed", { trouble: said, made: `${day}, ${time}` });
+    const problem = trouble instanceof BackendUnreachable ? NOTICES.say("unreachable") : trouble.message;
+    if (!last) return emptyFeed(this.clock(), NOTICES.say("first_offline", { trouble: problem }));
+    const madeAt = new Date(msOf(last.made_at));
+    const day = `${madeAt.getDate()} ${MONTHS[madeAt.getMonth()]}`;
+    const time = [madeAt.getHours(), madeAt.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
+    const notice = NOTICES.say("last_feed", { trouble: problem, made: `${day}, ${time}` });
     return { ...last, mode: "offline", notice };
   }
 }
@@ -144,8 +144,8 @@ function keptOf(feed: Feed): StoredFeed {
   return { feedId: feed.feed_id, madeAt: msOf(feed.made_at), content: feedForm.write(feed) };
 }
 
-function without(item: FeedItem, gone: ReadonlySet<string>): FeedItem {
-  if (!item.reason.clicks.some((card) => gone.has(card.id))) return item;
+function without(item: FeedItem, deletedIds: ReadonlySet<string>): FeedItem {
+  if (!item.reason.clicks.some((card) => deletedIds.has(card.id))) return item;
   const reason: Reason = { kind: "editors", words: NOTICES.say("deleted"), interest: null, clicks: [] };
   return { ...item, reason };
 }

@@ -254,8 +254,8 @@ export class WholePool {
     for (const [row, lead] of leads.entries()) {
       if (!here.present[row]) continue;
       const vector = rowOf(here.vectors, row);
-      const asked = rowOf(unit(rowsOf(vector, vector.length)), 0);
-      const around = this.intact(() => this.broadcast.find(asked, NEAR_LOOKED_AT, release.encoder, false));
+      const query = rowOf(unit(rowsOf(vector, vector.length)), 0);
+      const around = this.intact(() => this.broadcast.find(query, NEAR_LOOKED_AT, release.encoder, false));
       if (!around) return [];
       for (const similar of similarity.of(lead, vector, around.cards, around.vectors)) {
         const card = around.cards[similar.row] as NewsCard;

@@ -87,8 +87,8 @@ export function feedPages(renderer: PageRenderer): Route[] {
       // A story whose name is no longer followed leaves the list at once.
       const whys = new Map(listed.flatMap((card) => [[card.id, followReason(card, followed)] as const]));
       const cards = listed.filter((card) => whys.get(card.id));
-      const came = device.lists.came(held, listed);
-      return renderer.cards(call, "following", { follows: follows.length > 0, reasons: lookup(whys), held, came, cards, page, older });
+      const arrived = device.lists.came(held, listed);
+      return renderer.cards(call, "following", { follows: follows.length > 0, reasons: lookup(whys), held, came: arrived, cards, page, older });
     }),
     get(/^\/saved$/, (call) => {
       const cards = device.library.saved();
@@ -259,9 +259,9 @@ export function listPages(renderer: PageRenderer): Route[] {
     const { shown: ids, page, older } = part(held.ids, pageNumber(call, LIST_PAGES), LIST_PAGE);
     const shown = device.wholePool.cardsOf(ids);
     device.wholePool.show(shown);
-    const came = device.lists.came(held, shown);
+    const arrived = device.lists.came(held, shown);
     const [stance, pool] = [stores.stances.of(kind, name), device.wholePool.size()];
-    const values = { kind, name, stance, pool, held, count: held.ids.length, came, shown, page, older };
+    const values = { kind, name, stance, pool, held, count: held.ids.length, came: arrived, shown, page, older };
     return renderer.cards(call, "named", values, shown.length ? 200 : 404);
   };
 

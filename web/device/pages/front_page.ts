@@ -40,17 +40,17 @@ export class FrontPages {
    * Answers a page's question. If the action changes the front page, no outdated one remains, whenever this worker is
    * killed. Throws NotOverwritten before a deletion.
    */
-  async around<R>(asked: Asking, answer: () => Promise<R>): Promise<R> {
-    const isAction = (asked.form !== null && asked.address !== SEEN_FORM) || (asked.followed && asked.address.startsWith("/story/"));
+  async around<R>(request: Asking, answer: () => Promise<R>): Promise<R> {
+    const isAction = (request.form !== null && request.address !== SEEN_FORM) || (request.followed && request.address.startsWith("/story/"));
     if (!isAction) {
-      const made = await answer();
-      if (asked.address === "/") this.keepSoon();
-      return made;
+      const response = await answer();
+      if (request.address === "/") this.keepSoon();
+      return response;
     }
     this.deeds += 1;
     this.state += 1;
     try {
-      await this.takeAway(asked);
+      await this.takeAway(request);
       return await answer();
     } finally {
       this.deeds -= 1;
@@ -96,11 +96,11 @@ export class FrontPages {
     const feed = alerts.length || online === false ? null : serving.held();
     const page = feed && frontPage(this.renderer, feed, device.reading.offer(feed, { ofThisVisit: false }));
     if (!feed || page?.kind !== "page") return null;
-    const made = msOf(feed.made_at);
+    const madeAt = msOf(feed.made_at);
     const hours = serving.context.weights.page_hours * HOUR_MS;
     const named = [...page.html.matchAll(PICTURE)].map(([, address = ""]) => read(address));
     const pictures = Object.fromEntries(named.map((address) => [address, this.pictures.at(address)]));
-    return { script: this.script, from: made - hours, until: made + hours, html: page.html, pictures };
+    return { script: this.script, from: madeAt - hours, until: madeAt + hours, html: page.html, pictures };
   }
 }
 

@@ -54,12 +54,12 @@ export function muteRulesPages(renderer: PageRenderer): Route[] {
 
   return [
     get(/^\/rules$/, (call) => {
-      const asked = (name: string, usual: string) => call.query.get(name) ?? usual;
+      const parameter = (name: string, usual: string) => call.query.get(name) ?? usual;
       const rule = {
-        field: chosen("field", asked("field", "anywhere"), RULE_FIELDS),
-        kind: chosen("kind", asked("kind", "word"), PATTERN_KINDS),
-        pattern: asked("pattern", "").slice(0, PATTERN_CHARS),
-        replaces: asked("replaces", "").replace(/[^0-9]/g, ""),
+        field: chosen("field", parameter("field", "anywhere"), RULE_FIELDS),
+        kind: chosen("kind", parameter("kind", "word"), PATTERN_KINDS),
+        pattern: parameter("pattern", "").slice(0, PATTERN_CHARS),
+        replaces: parameter("replaces", "").replace(/[^0-9]/g, ""),
       };
       return listed(call, rule, { undo: call.query.get("undo") === "yes" });
     }),
@@ -83,9 +83,9 @@ export function muteRulesPages(renderer: PageRenderer): Route[] {
       return seeOther("/rules", "rule_added");
     }),
     post(/^\/rules\/(\d{1,15})\/delete$/, ({ parts }) => {
-      const gone = muting.remove(Number(parts[0]));
-      if (!gone) return seeOther("/rules");
-      const { field, kind, pattern } = gone;
+      const deleted = muting.remove(Number(parts[0]));
+      if (!deleted) return seeOther("/rules");
+      const { field, kind, pattern } = deleted;
       return seeOther(`/rules?${query({ field, kind, pattern, undo: "yes" })}`);
     }),
   ];

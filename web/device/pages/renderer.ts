@@ -143,8 +143,8 @@ export function artPath(card: { id: string; section: string; topic: string }): s
  * them. */
 export function storyLink(newsId: string, feed?: string | null, found?: string | null, list?: string | null): string {
   // an empty search is still a search
-  const asked = query({ ...(feed ? { feed } : {}), ...(typeof found === "string" ? { found } : {}), ...(list ? { list } : {}) });
-  return `/story/${quoted(newsId)}${asked && "?"}${asked}`;
+  const parameters = query({ ...(feed ? { feed } : {}), ...(typeof found === "string" ? { found } : {}), ...(list ? { list } : {}) });
+  return `/story/${quoted(newsId)}${parameters && "?"}${parameters}`;
 }
 
 /** The address of a publisher's picture by its mark; '' without one. */
@@ -292,24 +292,24 @@ export class PageRenderer {
   /** A page with story cards, which gets the opened stories, reactions and hidden names as values. */
   cards(request: PageRequest, template: string, values: Values, status = 200): PageAnswer {
     const { device } = this;
-    const said = {
+    const defaults = {
       reactions: lookup(device.library.reactions()),
       read: [...device.library.readNews()],
       hides: device.interests.stances().filter(({ stance }) => stance === "block").map(({ kind, name }) => [kind, name]),
       came: [],
     };
-    return this.page(request, template, { ...said, ...values }, status);
+    return this.page(request, template, { ...defaults, ...values }, status);
   }
 
   /** Renders a full page from `web/templates/device/<template>.html`. */
   page(request: PageRequest, template: string, values: Values, status = 200): PageAnswer {
     const view = this.device.status();
-    const asked = [...request.query].length ? `?${request.query}` : "";
+    const queryString = [...request.query].length ? `?${request.query}` : "";
     const name = `device/${template}.html`;
     this.compile(name);
     const html = this.templates.renderTemplate(name, {
       here: request.path,
-      here_path: request.path + asked,
+      here_path: request.path + queryString,
       said: SAID[request.query.get("said") ?? ""] ?? null,
       marked: this.marked(request),
       kept_where: { ...KEPT.table("kept"), lasts: KEPT.table("lasts")[this.lasts] },
@@ -323,11 +323,11 @@ export class PageRenderer {
   }
 
   /** The mark that this page offers to undo; null without one. */
-  private marked({ path, query: asked }: PageRequest): { batch: string; stories: number; back: string } | null {
-    const batch = asked.get("marked") ?? "";
+  private marked({ path, query: parameters }: PageRequest): { batch: string; stories: number; back: string } | null {
+    const batch = parameters.get("marked") ?? "";
     const stories = /^[0-9]{1,15}$/.test(batch) ? this.device.library.marked(Number(batch)) : 0;
     if (!stories) return null;
-    const rest = Object.fromEntries([...asked].filter(([name]) => name !== "marked" && name !== "said"));
+    const rest = Object.fromEntries([...parameters].filter(([name]) => name !== "marked" && name !== "said"));
     return { batch, stories, back: path + (Object.keys(rest).length ? `?${query(rest)}` : "") };
   }
 

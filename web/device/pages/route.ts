@@ -54,11 +54,11 @@ export function localPath(path: string): string {
 }
 
 /** Redirects after a form to `path`, which may show one of [said] in words.toml. */
-export function seeOther(path: string, said?: string): PageAnswer {
+export function seeOther(path: string, message?: string): PageAnswer {
   const local = localPath(path);
-  if (said === undefined) return { kind: "see_other", path: local };
+  if (message === undefined) return { kind: "see_other", path: local };
   const [before = "", anchor] = local.split("#", 2);
-  const joined = `${before}${before.includes("?") ? "&" : "?"}said=${said}`;
+  const joined = `${before}${before.includes("?") ? "&" : "?"}said=${message}`;
   return { kind: "see_other", path: anchor === undefined ? joined : `${joined}#${anchor}` };
 }
 

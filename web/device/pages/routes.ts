@@ -28,25 +28,25 @@ export class Pages {
   }
 
   /** Answers an address; never shows data that the reader erased in the meantime. */
-  async answer(asked: Asked): Promise<PageAnswer> {
+  async answer(request: Asked): Promise<PageAnswer> {
     const { serving } = this.renderer.device.parts;
     const { erasures } = serving;
-    const answer = await this.made(asked);
+    const answer = await this.answered(request);
     return serving.erasures === erasures || hasErased(answer) ? answer : seeOther("/welcome");
   }
 
-  private async made(asked: Asked): Promise<PageAnswer> {
-    const { pathname, searchParams } = new URL(asked.address, "http://device.invalid");
+  private async answered(question: Asked): Promise<PageAnswer> {
+    const { pathname, searchParams } = new URL(question.address, "http://device.invalid");
     const request = { path: pathname, query: searchParams };
-    const method = asked.form === null ? "GET" : "POST";
+    const method = question.form === null ? "GET" : "POST";
     try {
       for (const route of this.routes) {
         const found = route.method === method && route.path.exec(pathname);
         if (!found) continue;
         const parts = found.slice(1).map((part) => decodeURIComponent(part ?? ""));
-        const call = { ...request, parts, form: new FormFields(asked.form ?? []), followed: asked.followed };
+        const call = { ...request, parts, form: new FormFields(question.form ?? []), followed: question.followed };
         const answer = await route.answer(call);
-        return asked.quietly && answer.kind === "see_other" ? { kind: "done" } : answer;
+        return question.quietly && answer.kind === "see_other" ? { kind: "done" } : answer;
       }
       throw new Nowhere();
     } catch (failed) {

@@ -17,8 +17,8 @@ const NEWS_ID = /^[A-Za-z0-9][A-Za-z0-9._:~-]{0,79}$/;
 function answerMark(back: string, batch: number): PageAnswer {
   if (!batch) return seeOther(back, "all_read");
   const [path = "/", query = ""] = (back.split("#", 1)[0] ?? "").split("?", 2);
-  const asked = query.split("&").filter((pair) => pair && !/^(?:marked|said)=/.test(pair));
-  return seeOther(`${path}?${[...asked, `marked=${batch}`].join("&")}`);
+  const parameters = query.split("&").filter((pair) => pair && !/^(?:marked|said)=/.test(pair));
+  return seeOther(`${path}?${[...parameters, `marked=${batch}`].join("&")}`);
 }
 
 /** Returns the value if the form offers it; throws NotTaken. */

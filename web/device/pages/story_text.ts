@@ -55,8 +55,8 @@ function tag({ kind, value }: Piece): string {
   return WITH_DIRECTION.has(value) ? `<${value} dir="auto">` : `<${value}>`;
 }
 
-function pictureHtml(said: Piece["attributes"], here: ShownPicture | null, isHome: IsHome): string {
-  const { alt = "", title = "", src = "" } = said;
+function pictureHtml(attributes: Piece["attributes"], here: ShownPicture | null, isHome: IsHome): string {
+  const { alt = "", title = "", src = "" } = attributes;
   const parts: string[] = [];
   if (here) {
     const sizes = `width="${here.width}" height="${here.height}" loading="lazy" decoding="async"`;
@@ -70,8 +70,8 @@ function pictureHtml(said: Piece["attributes"], here: ShownPicture | null, isHom
   return parts.join("");
 }
 
-function mediaHtml(kind: "audio" | "video", said: Piece["attributes"], isHome: IsHome): string {
-  const { src = "", seconds = "0", bytes = "0" } = said;
+function mediaHtml(kind: "audio" | "video", attributes: Piece["attributes"], isHome: IsHome): string {
+  const { src = "", seconds = "0", bytes = "0" } = attributes;
   if (isHome(src)) return "";
   const facts: string[] = [];
   if (Number(seconds))

@@ -45,9 +45,9 @@ export class SharedPadding {
   }
 
   /** How many of the first click columns are padding in the whole batch; at least one column is always left. */
-  count(given: Readonly<Record<string, Values>>): number {
-    const name = MASKS.find((each) => this.inputs.has(each) && each in given);
-    const mask = name === undefined ? undefined : given[name];
+  count(inputs: Readonly<Record<string, Values>>): number {
+    const name = MASKS.find((each) => this.inputs.has(each) && each in inputs);
+    const mask = name === undefined ? undefined : inputs[name];
     if (!mask) return 0;
     const columns = mask.dims[mask.dims.length - 1] ?? 0;
     const first = mask.data.reduce((least, value, at) => (value === 0 ? least : Math.min(least, at % columns)), columns);
@@ -55,13 +55,13 @@ export class SharedPadding {
   }
 
   /** Removes the first `count` columns from the inputs. */
-  cut(given: Readonly<Record<string, Values>>, count: number): Record<string, Values> {
-    return this.each(given, this.inputs, (values, axis) => reached(values, axis, -count));
+  cut(inputs: Readonly<Record<string, Values>>, count: number): Record<string, Values> {
+    return this.each(inputs, this.inputs, (values, axis) => reached(values, axis, -count));
   }
 
   /** Restores these columns in the outputs, as zeros. */
-  putBack(made: Readonly<Record<string, Values>>, count: number): Record<string, Values> {
-    return this.each(made, this.outputs, (values, axis) => reached(values, axis, count));
+  putBack(outputs: Readonly<Record<string, Values>>, count: number): Record<string, Values> {
+    return this.each(outputs, this.outputs, (values, axis) => reached(values, axis, count));
   }
 
   private each(

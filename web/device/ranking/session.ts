@@ -104,12 +104,12 @@ export class GraphSession {
    * GraphMismatch unless exactly the declared inputs are given, their free axes agree, the run is within the limits of
    * protocol/graph_check.ts, and ONNX Runtime runs it.
    */
-  async run(given: Readonly<Record<string, Values>>): Promise<Record<string, Values>> {
-    const odd = [...this.inputs.filter((name) => !(name in given)), ...Object.keys(given).filter((name) => !this.inputs.includes(name))][0];
+  async run(inputs: Readonly<Record<string, Values>>): Promise<Record<string, Values>> {
+    const odd = [...this.inputs.filter((name) => !(name in inputs)), ...Object.keys(inputs).filter((name) => !this.inputs.includes(name))][0];
     if (odd !== undefined)
       throw new GraphMismatch(`input ${odd}: ${this.inputs.includes(odd) ? "missing" : "not declared by the graph"}`);
-    const count = this.padding.count(given);
-    const cut = this.padding.cut(given, count);
+    const count = this.padding.count(inputs);
+    const cut = this.padding.cut(inputs, count);
     const shapes = Object.fromEntries(Object.entries(cut).map(([name, { dims }]) => [name, dims]));
     unlessRefused(() => this.costs.require(shapes));
     let made: Record<string, Values>;

@@ -51,12 +51,12 @@ export class ViewsRanker implements LocalRanker {
 
   /** Log of the mean probability [R]; zeros if no view has data. Throws GraphMismatch. */
   async fit(clicks: Vectors, candidates: Vectors): Promise<Fit> {
-    const given: Readonly<Record<View, Vectors>> = { reading: clicks, searches: this.searched };
-    const known = VIEWS.filter((view) => given[view].rows && candidates.rows);
+    const views: Readonly<Record<View, Vectors>> = { reading: clicks, searches: this.searched };
+    const known = VIEWS.filter((view) => views[view].rows && candidates.rows);
     const sums = new Float64Array(candidates.rows);
     if (!known.length) return { scores: new Float32Array(candidates.rows), contributions: NONE };
     for (const view of known) {
-      const shares = await this.probabilities(view, given[view], candidates);
+      const shares = await this.probabilities(view, views[view], candidates);
       shares.forEach((share, at) => (sums[at] = (sums[at] as number) + share));
     }
     const scores = sums.map((sum) => Math.log(sum / known.length));

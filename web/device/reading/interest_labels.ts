@@ -107,12 +107,12 @@ export function labelOf(cards: Group): string {
  * Groups with the same label are distinguished by what is more frequent in one than in all the others: another topic
  * ('football and rugby'), otherwise a name in the headlines ('football: Leeds'), otherwise a number.
  */
-export function distinctLabels(groups: readonly Group[], given: ReadonlyMap<number, string>): string[] {
-  const found = groups.map((group, at) => given.get(at) || labelOf(group));
+export function distinctLabels(groups: readonly Group[], chosenLabels: ReadonlyMap<number, string>): string[] {
+  const found = groups.map((group, at) => chosenLabels.get(at) || labelOf(group));
   const same = found.map(caseless);
-  const used = new Set([...given.values()].map(caseless));
+  const used = new Set([...chosenLabels.values()].map(caseless));
   groups.forEach((group, at) => {
-    if (given.has(at)) return;
+    if (chosenLabels.has(at)) return;
     const rivals = groups.filter((_, other) => other !== at && same[other] === same[at]);
     for (const name of namesFor(found[at] as string, group, rivals))
       if (!used.has(caseless(name))) {
@@ -132,10 +132,10 @@ function caseless(text: string): string {
 /** Possible labels of a group, most specific first. rivals: the others that would have the same label. */
 function* namesFor(label: string, group: Group, rivals: readonly Group[]): Generator<string> {
   if (rivals.length) {
-    const said = caseless(label).split(" and ");
-    const topics = new Set(group.map((card) => card.topic).filter((topic) => !said.includes(caseless(topic))));
+    const named = caseless(label).split(" and ");
+    const topics = new Set(group.map((card) => card.topic).filter((topic) => !named.includes(caseless(topic))));
     for (const topic of telling(topics, group, rivals, (one, card) => card.topic === one))
-      yield `${label}${said.length > 1 ? ", " : " and "}${topic}`;
+      yield `${label}${named.length > 1 ? ", " : " and "}${topic}`;
     const names = new Set(group.flatMap(namesWithin).filter((name) => !caseless(label).includes(caseless(name))));
     for (const name of telling(names, group, rivals, mentions)) yield `${label}: ${name}`;
   }
@@ -163,9 +163,9 @@ function telling(
 
 /** Names in a card that don't begin its title or abstract, as "How Leeds" may. */
 function namesWithin(card: NewsCard): string[] {
-  const begun = [card.title, card.abstract];
+  const texts = [card.title, card.abstract];
   return [...properNames(card)].filter(
-    (name) => [...name].length <= NAME_CHARS && !begun.some((text) => text.startsWith(name)),
+    (name) => [...name].length <= NAME_CHARS && !texts.some((text) => text.startsWith(name)),
   );
 }
 

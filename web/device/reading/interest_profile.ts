@@ -74,8 +74,8 @@ export function namedProfile(
   kept: readonly InterestChoice[],
 ): Profile {
   const groups = groupsOf(active, labels);
-  const given = new Map([...matched(groups, kept)].map(([channel, interest]) => [channel, interest.name ?? ""]));
-  const names = distinctLabels(groups.map(cardsOf), given);
+  const chosenNames = new Map([...matched(groups, kept)].map(([channel, interest]) => [channel, interest.name ?? ""]));
+  const names = distinctLabels(groups.map(cardsOf), chosenNames);
   return { active, muted, labels, names, clickNames: labels.map((label) => names[label] as string) };
 }
 
@@ -104,10 +104,10 @@ export function matched(
 /** All interests for the Interests page, heaviest first, muted ones last. */
 export function interestCards(profile: Profile, kept: readonly InterestChoice[]): InterestCluster[] {
   const groups = groupsOf(profile.active, profile.labels);
-  const given = matched(groups, kept);
+  const namedInterests = matched(groups, kept);
   const total = Math.max(1, profile.active.length);
   const shown = groups.map((group, channel) =>
-    clusterOf(group, profile.names[channel] as string, given.has(channel), false, group.length / total),
+    clusterOf(group, profile.names[channel] as string, namedInterests.has(channel), false, group.length / total),
   );
   const muted = profile.muted.filter(([, clicks]) => clicks.length);
   const names = new Map(profile.names.map((name, at) => [at, name]));
@@ -199,12 +199,12 @@ export class InterestNames {
 
   /** Deletes names and mutes of these articles. */
   forget(newsIds: Iterable<string>): void {
-    const gone = new Set(newsIds);
-    this.keep(this.kept().map((one) => without(one, gone)));
+    const deletedIds = new Set(newsIds);
+    this.keep(this.kept().map((one) => without(one, deletedIds)));
   }
 
   /** Stores one interest for these articles; they are removed from every earlier one. */
-  private say(news: Set<string>, said: (held: InterestChoice | null) => Pick<InterestChoice, "name" | "muted">): void {
+  private say(news: Set<string>, change: (held: InterestChoice | null) => Pick<InterestChoice, "name" | "muted">): void {
     if (!news.size) return;
     const kept = this.kept();
     const shared = (one: InterestChoice): number => [...one.newsIds].filter((id) => news.has(id)).length;
@@ -212,7 +212,7 @@ export class InterestNames {
     for (const one of kept) if (shared(one) > (held ? shared(held) : 0)) held = one;
     const interestId = held?.interestId ?? Math.max(0, ...kept.map((one) => one.interestId)) + 1;
     const others = kept.filter((one) => one.interestId !== interestId).map((one) => without(one, news));
-    this.keep([...others, { interestId, newsIds: news, ...said(held) }]);
+    this.keep([...others, { interestId, newsIds: news, ...change(held) }]);
   }
 
   private keep(interests: readonly InterestChoice[]): void {
@@ -224,6 +224,6 @@ export class InterestNames {
   }
 }
 
-function without(interest: InterestChoice, gone: ReadonlySet<string>): InterestChoice {
-  return { ...interest, newsIds: new Set([...interest.newsIds].filter((id) => !gone.has(id))) };
+function without(interest: InterestChoice, deletedIds: ReadonlySet<string>): InterestChoice {
+  return { ...interest, newsIds: new Set([...interest.newsIds].filter((id) => !deletedIds.has(id))) };
 }

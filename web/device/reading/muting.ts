@@ -27,9 +27,9 @@ export class Muting {
 
   /** Deletes a rule and shows the articles again that only this rule hid; null if there is no such rule. */
   remove(id: number): MuteRule | null {
-    const gone = this.stored.delete(id);
+    const deleted = this.stored.delete(id);
     this.catchUp(AT_ONCE);
-    return gone;
+    return deleted;
   }
 
   /** The rules, each with the number of stories of the last day that it hides. */

@@ -158,7 +158,7 @@ export class Database {
     if (this.depth) return work();
     this.opened.exec("PRAGMA synchronous=FULL");
     try {
-      const result = this.begun(work);
+      const result = this.inTransaction(work);
       for (const note of this.committed) note();
       return result;
     } finally {
@@ -176,13 +176,13 @@ export class Database {
     if (this.depth) return work();
     this.quick = true;
     try {
-      return this.begun(work);
+      return this.inTransaction(work);
     } finally {
       this.quick = false;
     }
   }
 
-  private begun<R>(work: () => R): R {
+  private inTransaction<R>(work: () => R): R {
     const written = this.opened.changes(true);
     try {
       this.opened.exec("BEGIN IMMEDIATE");

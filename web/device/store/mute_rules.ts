@@ -48,12 +48,12 @@ export class MuteRules {
   /** Deletes a rule and shows what it hid, unless another rule hides it; null if there was none. */
   delete(id: number): MuteRule | null {
     return this.database.transaction(() => {
-      const gone = this.all().find((rule) => rule.id === id);
-      if (!gone) return null;
+      const deleted = this.all().find((rule) => rule.id === id);
+      if (!deleted) return null;
       this.database.run("DELETE FROM mute_rule WHERE id = ?", [id]);
       const again = "INSERT INTO unjudged (news_id) SELECT id FROM article WHERE hidden_by = ? ON CONFLICT DO NOTHING";
       this.database.run(again, [id]);
-      return gone;
+      return deleted;
     });
   }
 

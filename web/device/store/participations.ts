@@ -258,9 +258,9 @@ export class SumParts {
 
   /** Deletes a part, its keys and its vector. Throws RoundTakenOver if its state has changed. */
   drop(part: SumPart): void {
-    const gone = this.database.transaction(() =>
+    const deletedRows = this.database.transaction(() =>
       this.database.run("DELETE FROM sum_part WHERE round = ? AND state = ?", [part.round, part.state]),
     );
-    if (gone !== 1) throw new RoundTakenOver(part.round);
+    if (deletedRows !== 1) throw new RoundTakenOver(part.round);
   }
 }

@@ -212,9 +212,9 @@ export class PoolIndex {
   /** Removes some rows of a day that isn't named; returns whether there were any. */
   private removeRows(days: ReadonlyMap<string, number>): boolean {
     return this.database.quickTransaction(() => {
-      const gone = this.indexed().find(({ shard, size }) => days.get(shard) !== size);
-      if (!gone) return false;
-      const { shard, first, size } = gone;
+      const outdated = this.indexed().find(({ shard, size }) => days.get(shard) !== size);
+      if (!outdated) return false;
+      const { shard, first, size } = outdated;
       const left = Math.max(0, size - ROWS_A_STEP);
       this.database.run("DELETE FROM pool_text WHERE rowid >= ? AND rowid < ?", [first + left, first + size]);
       if (left) this.database.run("UPDATE pool_indexed SET size = ? WHERE shard = ?", [left, shard]);
@@ -230,7 +230,7 @@ export class PoolIndex {
       const next = [...days].find(([shard, size]) => size > 0 && (held.get(shard)?.done ?? 0) < size);
       if (!next) return 0;
       const [shard, size] = next;
-      const { first, done } = held.get(shard) ?? this.begun(shard, size);
+      const { first, done } = held.get(shard) ?? this.beginDay(shard, size);
       const upto = Math.min(size, done + ROWS_A_STEP);
       const rows = this.database.rows<{ place: number; card: string }>(
         "SELECT place, card FROM pool_card WHERE shard = ? AND place >= ? AND place < ?",
@@ -246,7 +246,7 @@ export class PoolIndex {
     });
   }
 
-  private begun(shard: string, size: number): IndexedDay {
+  private beginDay(shard: string, size: number): IndexedDay {
     const first = this.database.number("SELECT max(first + size) FROM pool_indexed");
     this.database.run("INSERT INTO pool_indexed VALUES (?, ?, ?, 0)", [shard, first, size]);
     return { shard, first, size, done: 0 };

@@ -79,10 +79,10 @@ export class ComputationFactory {
       loaded.push(found);
       return found;
     };
-    const given: TaskInputs = { release, manifest, reading: NOBODYS_READING, material, graph, now: this.clock() };
-    const task = await kind.make(given);
+    const inputs: TaskInputs = { release, manifest, reading: NOBODYS_READING, material, graph, now: this.clock() };
+    const task = await kind.make(inputs);
     const params: Params = manifest.model === null ? new Map() : paramsOf(await release.weights(manifest.model));
-    return new Computation(this, given, kind, task, params, loaded, await kind.oneClick(given));
+    return new Computation(this, inputs, kind, task, params, loaded, await kind.oneClick(inputs));
   }
 
   /** Models of the release that the task can run on; null for a task without a model. */
@@ -135,7 +135,7 @@ export class Computation {
 
   constructor(
     private readonly factory: ComputationFactory,
-    private readonly given: TaskInputs,
+    private readonly inputs: TaskInputs,
     private readonly kind: TaskKind,
     private readonly task: LocalTask,
     private readonly params: Params,
@@ -146,7 +146,7 @@ export class Computation {
 
   /** The round's id. */
   get round(): string {
-    return this.given.manifest.round;
+    return this.inputs.manifest.round;
   }
 
   /** Shapes of an update's tensors. */
@@ -178,7 +178,7 @@ export class Computation {
       if (few || (kind.needsSamples && (this.marks.at(-1)?.clicks ?? 0) < ENOUGH_CLICKS)) return this.nothing();
       try {
         await factory.pagesFirst();
-        const task = await kind.make({ ...this.given, reading: factory.reading });
+        const task = await kind.make({ ...this.inputs, reading: factory.reading });
         const update = await task.run(this.params, source, await this.gradients(), factory.draws());
         const [shared, own] = this.divided(update, zeroUpdate(this.shapes(), this.entry));
         this.alsoUnchanged = update.unchanged ?? this.alsoUnchanged;
@@ -206,7 +206,7 @@ export class Computation {
   }
 
   private get entry(): ModelEntry | null {
-    const { manifest, release } = this.given;
+    const { manifest, release } = this.inputs;
     return manifest.model === null ? null : (release.manifest.models.get(manifest.model) ?? null);
   }
 
@@ -222,7 +222,7 @@ export class Computation {
         .sort()
         .join("; ");
     if (shapesOf(shared.tensors) !== shapesOf(like.tensors))
-      throw new RangeError(`task ${this.given.manifest.task}: computed ${shapesOf(shared.tensors)}, which differs from what it declared`);
+      throw new RangeError(`task ${this.inputs.manifest.task}: computed ${shapesOf(shared.tensors)}, which differs from what it declared`);
     for (const [name, { values }] of update.tensors)
       if (!values.every(Number.isFinite)) throw new RangeError(`tensor ${name}: has values that are not finite`);
     return [shared, own];
@@ -230,18 +230,18 @@ export class Computation {
 
   /** The samples that the task may use, perhaps none. */
   private gathered(): SampleSource {
-    const { factory, given, kind } = this;
+    const { factory, inputs, kind } = this;
     if (!kind.needsSamples) return NO_SAMPLES;
-    const samples = factory.reading.samples(given.release.manifest.encoder);
+    const samples = factory.reading.samples(inputs.release.manifest.encoder);
     this.marks.push(samples.data.mark);
-    const share = given.manifest.held_out;
+    const share = inputs.manifest.held_out;
     return kind.heldOut ? samples.heldOut(share) : samples.withoutHeldOut(share);
   }
 
   private async gradients(): Promise<GradientFn> {
-    const { model } = this.given.manifest;
+    const { model } = this.inputs.manifest;
     if (this.kind.graph !== GRADIENT || model === null) return noGradients;
-    const compute = gradientsOf(await this.given.graph(model, GRADIENT));
+    const compute = gradientsOf(await this.inputs.graph(model, GRADIENT));
     return async (params, batch) => {
       await this.factory.pagesFirst();
       return compute(params, batch);
@@ -254,7 +254,7 @@ export class Computation {
    */
   private paid(update: Update, gradients: UpdateTensors): void {
     const { factory } = this;
-    const { release, manifest } = this.given;
+    const { release, manifest } = this.inputs;
     if (!this.unchanged())
       throw new NotEligible("something that the update was computed from has been deleted or muted.");
     update.paid?.();

@@ -25,8 +25,8 @@ class LoadedGraph implements BoundGraph {
 
   async run(params: Params, inputs: Batch): Promise<UpdateTensors> {
     const session = await this.sessionOf(params);
-    const given = [...inputs].map(([name, { shape, values }]) => [name, { dims: shape, data: values }] as const);
-    const outputs = await session.run(Object.fromEntries(given));
+    const feeds = [...inputs].map(([name, { shape, values }]) => [name, { dims: shape, data: values }] as const);
+    const outputs = await session.run(Object.fromEntries(feeds));
     const found = Object.entries(outputs).map(([name, { dims, data }]): [string, UpdateTensor] => [
       name,
       { shape: dims, values: new Float32Array(data) },

@@ -30,14 +30,14 @@ export function pastFeatures(news: NewsStore, impressions: ImpressionStore, half
     });
   };
   return (features, candidates, clicks, at) => {
-    const [asked, clicked] = [cardsOf(candidates), cardsOf(clicks)];
+    const [candidateCards, clicked] = [cardsOf(candidates), cardsOf(clicks)];
     const then = impressions.popularityAt(candidates, at);
     return featureColumns(features, {
-      sections: asked.map((card) => card.section),
-      topics: asked.map((card) => card.topic),
+      sections: candidateCards.map((card) => card.section),
+      topics: candidateCards.map((card) => card.topic),
       clickedSections: clicked.map((card) => card.section),
       clickedTopics: clicked.map((card) => card.topic),
-      recency: recency(new Candidates(asked, noVectors(0), ""), at, halfLifeHours),
+      recency: recency(new Candidates(candidateCards, noVectors(0), ""), at, halfLifeHours),
       popularity: Float64Array.from(candidates, (newsId) => then.get(newsId) ?? 0),
     }).data;
   };

@@ -261,16 +261,16 @@ export class Trainer {
     const channel = kind?.channel ?? "training";
     const models = kind ? computations.trainable(release, kind) : [];
     const known = kind && (models === null || models.includes(manifest.model ?? ""));
-    const made = before ?? (known ? await computations.make(release, manifest, kind) : null);
-    this.computation = made;
+    const computation = before ?? (known ? await computations.make(release, manifest, kind) : null);
+    this.computation = computation;
     return {
       privacy: this.privacy(),
       release: release.id,
       tasks: [...this.tasks.keys()],
       readsRelease: kind?.readsRelease ?? true,
       trainable: models,
-      shapes: made?.shapes() ?? new Map(),
-      oneClick: made?.oneClick ?? null,
+      shapes: computation?.shapes() ?? new Map(),
+      oneClick: computation?.oneClick ?? null,
       epsilonLeft: this.ledger.left(channel),
       alone: this.ledger.alone(),
       now: this.now(),
@@ -297,8 +297,8 @@ export class Trainer {
         `the round is for release ${manifest.release}, this device now has ${release.id}.`,
         "old",
       );
-    const begun = this.due.get(manifest.round);
-    if (begun) return begun;
+    const due = this.due.get(manifest.round);
+    if (due) return due;
     const atHand = this.computation?.round === manifest.round ? this.computation : null;
     // there is none if the place is from before a restart
     const update = this.parts.updates.begin(atHand ?? (await this.parts.computations.make(release, manifest, kind)));
@@ -340,8 +340,8 @@ export class Trainer {
     try {
       status = await uplink.roundStatus(newest.round);
     } catch (trouble) {
-      const heard = [BackendUnreachable, BackendRefused, AnswerMalformed].some((kind) => trouble instanceof kind);
-      if (heard) return; // the next step polls again
+      const willRetry = [BackendUnreachable, BackendRefused, AnswerMalformed].some((kind) => trouble instanceof kind);
+      if (willRetry) return; // the next step polls again
       throw trouble;
     }
     this.seen = { ...this.seen, status, receivedAt: this.now() };

@@ -147,9 +147,9 @@ export class Uplink {
     const how = { purpose: "bodies", limitBytes: BODIES_ANSWER_LIMIT_BYTES };
     const answer = await this.client.deliver(sealed, "/v1/news/bodies", how);
     const found = parsed(bodiesAnswer, answer.body, "bodies");
-    const asked = new Set(sealed.message.ids);
-    const unasked = found.bodies.map((body) => body.id).filter((id) => !asked.has(id)).sort()[0];
-    if (unasked !== undefined) throw new AnswerMalformed("bodies", `${unasked} was not requested`);
+    const requested = new Set(sealed.message.ids);
+    const unrequested = found.bodies.map((body) => body.id).filter((id) => !requested.has(id)).sort()[0];
+    if (unrequested !== undefined) throw new AnswerMalformed("bodies", `${unrequested} was not requested`);
     return found;
   }
 

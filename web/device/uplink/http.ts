@@ -39,13 +39,13 @@ interface Sending {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Bytes;
-  readonly asked: Asked;
+  readonly details: Asked;
   readonly charge?: Pick<Charge, "mechanism" | "epsilon">;
 }
 
 /** ms from the first byte sent to the last byte received, or until the request was given up. */
 interface Ending {
-  readonly came: Arrived | NoAnswer | TooLong;
+  readonly outcome: Arrived | NoAnswer | TooLong;
   readonly ms: number;
 }
 
@@ -88,16 +88,16 @@ export class HttpClient {
   /** Fetches several paths at once. All of them are logged before the first leaves. */
   getAll(paths: readonly string[], { words, purpose, etag, accept = "application/json", limitBytes }: Look): Promise<Answer[]> {
     const headers = { accept, ...(etag && { "if-none-match": `"${etag}"` }) };
-    const asked = { words, purpose, ...(limitBytes && { limitBytes }) };
-    return this.send(paths.map((path) => ({ method: "GET", path, headers, body: new Uint8Array(0), asked })));
+    const details = { words, purpose, ...(limitBytes && { limitBytes }) };
+    return this.send(paths.map((path) => ({ method: "GET", path, headers, body: new Uint8Array(0), details })));
   }
 
   /** Sends exactly the sealed bytes. Throws TypeError for anything that isn't sealed. */
   async deliver<M>(sealed: Sealed<M>, path: string, { purpose, method = "POST", limitBytes, watch }: Delivery): Promise<Answer> {
     if (!(sealed instanceof Sealed)) throw new TypeError("only what privacy/ has sealed may leave the device");
     const headers = { accept: "application/json", "content-type": sealed.contentType };
-    const asked = { words: sealed.words, purpose, ...(limitBytes && { limitBytes }) };
-    const sending = { method, path, headers, body: sealed.payload, asked, charge: sealed.charge };
+    const details = { words: sealed.words, purpose, ...(limitBytes && { limitBytes }) };
+    const sending = { method, path, headers, body: sealed.payload, details, charge: sealed.charge };
     return (await this.send([sending], watch))[0] as Answer;
   }
 
@@ -112,38 +112,38 @@ export class HttpClient {
     return ended.map((each, at) => this.accepted(departing[at] as Sending, each));
   }
 
-  private departure({ method, path, headers, body, asked: { purpose, words }, charge }: Sending): Departure {
+  private departure({ method, path, headers, body, details: { purpose, words }, charge }: Sending): Departure {
     const head = headOf(`${method} ${path} HTTP/1.1`, Object.entries(headers));
     const { mechanism, epsilon } = charge ?? { mechanism: "nothing", epsilon: 0 };
     return { at: this.clock(), purpose, words, method, url: this.baseUrl + path, head, body, mechanism, epsilon };
   }
 
   /** The outcome of one request. */
-  private async ending({ method, path, headers, body, asked }: Sending, waitMs: number): Promise<Ending> {
-    const { limitBytes = ANSWER_LIMIT_BYTES } = asked;
+  private async ending({ method, path, headers, body, details }: Sending, waitMs: number): Promise<Ending> {
+    const { limitBytes = ANSWER_LIMIT_BYTES } = details;
     const started = performance.now();
     try {
       const request = { method, path, headers, waitMs, limitBytes, ...(body.length && { body }) };
-      return { came: await this.transport.send(request), ms: performance.now() - started };
+      return { outcome: await this.transport.send(request), ms: performance.now() - started };
     } catch (failed) {
       if (!(failed instanceof NoAnswer || failed instanceof TooLong)) throw failed;
-      return { came: failed, ms: performance.now() - started };
+      return { outcome: failed, ms: performance.now() - started };
     }
   }
 
-  private note(entry: number, { came, ms }: Ending): void {
-    if (came instanceof Error) this.log.failed(entry, came.message, ms);
-    else this.log.answered(entry, came.status, headOf(`HTTP ${came.status}`, came.headers), came.body.length, ms);
+  private note(entry: number, { outcome, ms }: Ending): void {
+    if (outcome instanceof Error) this.log.failed(entry, outcome.message, ms);
+    else this.log.answered(entry, outcome.status, headOf(`HTTP ${outcome.status}`, outcome.headers), outcome.body.length, ms);
   }
 
-  private accepted({ method, path }: Sending, { came, ms }: Ending): Answer {
-    if (came instanceof TooLong) throw new AnswerMalformed(`${method} ${path}`, came.message);
-    if (came instanceof NoAnswer) throw new BackendUnreachable(this.baseUrl, came.message);
-    const { status } = came;
-    const version = came.headers.get(PROTOCOL_HEADER) ?? String(PROTOCOL_VERSION);
+  private accepted({ method, path }: Sending, { outcome, ms }: Ending): Answer {
+    if (outcome instanceof TooLong) throw new AnswerMalformed(`${method} ${path}`, outcome.message);
+    if (outcome instanceof NoAnswer) throw new BackendUnreachable(this.baseUrl, outcome.message);
+    const { status } = outcome;
+    const version = outcome.headers.get(PROTOCOL_HEADER) ?? String(PROTOCOL_VERSION);
     if (version !== String(PROTOCOL_VERSION)) throw new BackendRefused(anotherVersion(status));
-    if (EXPECTED.includes(status)) return { ...came, ms };
-    if (status >= 400) throw new BackendRefused(problemOf(came), retryAfterSec(came.headers.get("retry-after")));
+    if (EXPECTED.includes(status)) return { ...outcome, ms };
+    if (status >= 400) throw new BackendRefused(problemOf(outcome), retryAfterSec(outcome.headers.get("retry-after")));
     throw new AnswerMalformed(`${method} ${path}`, `status ${status} is not expected`);
   }
 }

@@ -43,10 +43,10 @@ export function exploreSections(
 
 /** Groups a held list's cards by section, keeping their order. */
 export function regrouped(cards: readonly NewsCard[], stances: readonly NamedStance[]): ExploreSection[] {
-  const said = new Map(stances.filter(({ kind }) => kind === "section").map(({ name, stance }) => [name, stance]));
+  const stanceOf = new Map(stances.filter(({ kind }) => kind === "section").map(({ name, stance }) => [name, stance]));
   const found = new Map<string, NewsCard[]>();
   for (const card of cards) found.set(card.section, [...(found.get(card.section) ?? []), card]);
-  return [...found].map(([section, all]) => ({ section, cards: all, stance: said.get(section) ?? null }));
+  return [...found].map(([section, all]) => ({ section, cards: all, stance: stanceOf.get(section) ?? null }));
 }
 
 /**

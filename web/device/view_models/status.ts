@@ -46,24 +46,24 @@ export function shieldOf(
   price: number | null | undefined,
   refused: "forked" | "refused" | null,
 ): { shield: ReportStatus; shield_words: string } {
-  const said = (shield: ReportStatus, key: string, values: Record<string, unknown> = {}) => ({
+  const statusOf = (shield: ReportStatus, key: string, values: Record<string, unknown> = {}) => ({
     shield,
     shield_words: WORDS.say(key, values),
   });
   const { settings } = policy;
-  if (refused) return said("red", refused);
-  if (settings.mode === "none") return said("green", "reports_off");
-  if (settings.mode === "broadcast") return said("green", "found_here");
-  if (price === undefined) return said("green", "nothing_sent");
-  if (price === null) return said("amber", "no_way");
+  if (refused) return statusOf("red", refused);
+  if (settings.mode === "none") return statusOf("green", "reports_off");
+  if (settings.mode === "broadcast") return statusOf("green", "found_here");
+  if (price === undefined) return statusOf("green", "nothing_sent");
+  if (price === null) return statusOf("amber", "no_way");
   if (ledger.isOpen) return { shield: "amber", shield_words: FIRST_USE.say("shield") };
   const left = ledger.left("reports");
   if (left < price * (1 - ROUNDING)) {
     const whole = settings.epsilon_lifetime_reports;
     const spent = whole !== null && ledger.total("reports") + price > whole * (1 + ROUNDING);
-    return said("amber", spent ? "spent_for_good" : "spent_today");
+    return statusOf("amber", spent ? "spent_for_good" : "spent_today");
   }
   const more = Math.floor((left * (1 + ROUNDING)) / price);
-  if (price > PROMISE_UP_TO) return said("weak", "no_promise", { price, reports: plural(more, "report") });
-  return said("green", "may_leave", { reports: plural(more, "report") });
+  if (price > PROMISE_UP_TO) return statusOf("weak", "no_promise", { price, reports: plural(more, "report") });
+  return statusOf("green", "may_leave", { reports: plural(more, "report") });
 }

@@ -126,17 +126,17 @@ function lineOf(database: Database, row: Row) {
 export function requestGroup(database: Database, oldest: number, newest: number, page: number) {
   const row = database.rows(`SELECT * FROM (${LINES}) WHERE id = ?`, [newest])[0];
   if (!row) return null;
-  const asked = String(row["asked"]);
-  const entries = pollsOf(database, asked, oldest, newest, PAGE_SIZE, offset(page));
+  const request = String(row["asked"]);
+  const entries = pollsOf(database, request, oldest, newest, PAGE_SIZE, offset(page));
   const counted = `SELECT count(*) FROM (${LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll`;
-  const total = database.number(counted, [oldest, newest, asked]);
+  const total = database.number(counted, [oldest, newest, request]);
   const { pages } = pageOf(entries, page, total);
   return { newest: entryOf(row), oldest_id: oldest, page, pages, total, entries };
 }
 
-function pollsOf(database: Database, asked: string, oldest: number, newest: number, limit: number, skipped: number) {
+function pollsOf(database: Database, request: string, oldest: number, newest: number, limit: number, skipped: number) {
   const sql = `SELECT * FROM (${LINES}) WHERE id BETWEEN ? AND ? AND asked = ? AND is_poll ORDER BY id DESC LIMIT ? OFFSET ?`;
-  return database.rows(sql, [oldest, newest, asked, limit, skipped]).map(entryOf);
+  return database.rows(sql, [oldest, newest, request, limit, skipped]).map(entryOf);
 }
 
 /** One sent request, without the bytes. concerns: whether it contained something about the reader. */

@@ -44,7 +44,7 @@ export function takeCharges(database: Database, charges: readonly ChargeRow[]): 
     const key = keyOf([row["at"], row["channel"], row["mechanism"]], Object.entries(parameters), [row["epsilon"], row["delta"]]);
     held.set(key, (held.get(key) ?? 0) + 1);
   }
-  let taken = 0;
+  let added = 0;
   for (const one of [...charges].sort((a, b) => a.at - b.at || a.id - b.id)) {
     const key = keyOf([one.at, one.channel, one.mechanism], [...one.parameters], [one.epsilon, one.delta]);
     const left = held.get(key) ?? 0;
@@ -53,10 +53,10 @@ export function takeCharges(database: Database, charges: readonly ChargeRow[]): 
       const { at, channel, mechanism, epsilon, delta, payload_sha256, subject } = one;
       const parameters = Object.fromEntries(one.parameters);
       keepCharge(database, { atUs: at, channel, mechanism, parameters, epsilon, delta, payloadSha256: payload_sha256, subject });
-      taken += 1;
+      added += 1;
     }
   }
-  return taken;
+  return added;
 }
 
 /** Stores a charge made elsewhere, with microsecond time. */
@@ -89,8 +89,8 @@ export function heldCharges(database: Database): Spent[] {
 
 /** Returns what was already charged here for a device that was used after it made the export of this time. */
 export function paidSince(database: Database, exportedAt: Moment): Spent[] {
-  const made = toUs(msOf(exportedAt));
-  return spentBy(database, "mechanism = ?", [MECHANISM]).filter((one) => one.parameters.get(EXPORTED_AT) === made);
+  const exported = toUs(msOf(exportedAt));
+  return spentBy(database, "mechanism = ?", [MECHANISM]).filter((one) => one.parameters.get(EXPORTED_AT) === exported);
 }
 
 function spentBy(database: Database, which: string, params: readonly string[]): Spent[] {

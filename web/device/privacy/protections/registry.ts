@@ -13,7 +13,7 @@ const PROTECTIONS: { readonly [K in Protection["kind"]]?: new (value: OfKind<K>)
 
 /** The device's side of a wire protection. Throws ProtectionTooWeak for an unsupported kind. */
 export function resolve(protection: Protection): DeviceProtection {
-  const made = PROTECTIONS[protection.kind] as (new (value: Protection) => DeviceProtection) | undefined;
-  if (!made) throw new ProtectionTooWeak(`'${protection.kind}' is not supported by this device.`);
-  return new made(protection);
+  const protectionClass = PROTECTIONS[protection.kind] as (new (value: Protection) => DeviceProtection) | undefined;
+  if (!protectionClass) throw new ProtectionTooWeak(`'${protection.kind}' is not supported by this device.`);
+  return new protectionClass(protection);
 }

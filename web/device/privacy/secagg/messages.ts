@@ -141,8 +141,8 @@ export async function sealedMessage(
       return seal(sharedKeys, shared, WORDS.say("sum_shares", { others: shared.boxes.length }));
     }
     case "complaints": {
-      const said = whole(state.complaints);
-      return seal(complaints, said, WORDS.say("sum_complaints", { accused: said.members.length || "none" }));
+      const list = whole(state.complaints);
+      return seal(complaints, list, WORDS.say("sum_complaints", { accused: list.members.length || "none" }));
     }
     case "masked": {
       if (payload === null || digest(payload) !== state.masked_sha256)

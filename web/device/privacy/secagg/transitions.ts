@@ -218,8 +218,8 @@ export class SumTransitions {
     const least = fewest(this.rules, state.terms, received);
     if (survivors.members.length < least)
       throw new SecaggError(`${survivors.members.length} members survived, at least ${least} are needed`);
-    const heard: SumState = { ...state, stage: "agree", survivors: survivors.members };
-    return state.terms.mode === "active" ? heard : reveal(heard);
+    const agreeing: SumState = { ...state, stage: "agree", survivors: survivors.members };
+    return state.terms.mode === "active" ? agreeing : reveal(agreeing);
   }
 
   /**

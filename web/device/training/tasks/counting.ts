@@ -15,19 +15,19 @@ const HOUR_MS = 3_600_000;
  * count of the same window. The whole window is spent, including what wasn't chosen: a later count covers later
  * displays. Throws NotEligible for an invalid list.
  */
-export async function countTask(given: TaskInputs): Promise<LocalTask> {
-  const listed = await listOf(given);
-  const uncounted = () => given.reading.uncounted(given.now, listed.window_hours * HOUR_MS);
+export async function countTask(inputs: TaskInputs): Promise<LocalTask> {
+  const listed = await listOf(inputs);
+  const uncounted = () => inputs.reading.uncounted(inputs.now, listed.window_hours * HOUR_MS);
   const window = uncounted();
-  const { round } = given.manifest;
+  const { round } = inputs.manifest;
   return {
     shapes: (): Shapes => new Map([DISPLAYED, CLICKED].map((name) => [name, [listed.news.length]])),
     run: async (_params, _samples, _grad, draws) => {
       const tensors = countVector(listed, window.displayed, window.clicked, draws);
       const nonzero = (name: string): number => tensors.get(name)?.values.filter((value) => value !== 0).length ?? 0;
-      const taken = { round, since: window.since, until: window.until };
+      const paidCount = { round, since: window.since, until: window.until };
       const paid = (): void =>
-        given.reading.takeCount({ ...taken, displayed: nonzero(DISPLAYED), clicked: nonzero(CLICKED) });
+        inputs.reading.takeCount({ ...paidCount, displayed: nonzero(DISPLAYED), clicked: nonzero(CLICKED) });
       const unchanged = (): boolean => uncounted().since === window.since;
       return { tensors, loss: 0, samples: 1, paid, unchanged };
     },
@@ -39,15 +39,15 @@ export async function countTask(given: TaskInputs): Promise<LocalTask> {
  * There is a joint draw of the two random choices under which `countVector` differs in at most two entries of each
  * tensor, by 1 and by w, so the count moves by at most sqrt(2 (1 + w^2)).
  */
-export async function oneClickOf(given: TaskInputs): Promise<OneClick> {
-  const listed = await listOf(given);
+export async function oneClickOf(inputs: TaskInputs): Promise<OneClick> {
+  const listed = await listOf(inputs);
   const distance = Math.sqrt(2 * (1 + listed.displayed_unit ** 2));
   return { distance, coordinates: listed.displayed_limit + listed.clicked_limit + 2 };
 }
 
-async function listOf(given: TaskInputs): Promise<CountList> {
+async function listOf(inputs: TaskInputs): Promise<CountList> {
   try {
-    return readMessage(countList, await given.material(MATERIAL));
+    return readMessage(countList, await inputs.material(MATERIAL));
   } catch (broken) {
     if (broken instanceof WireError) throw new NotEligible(`its list of articles is malformed: ${broken.message}`);
     throw broken;

@@ -20,12 +20,12 @@ const SHAPES: Shapes = new Map(["gain", "level", "square"].map((name) => [name, 
  * draws. A device without held-out clicks contributes zeros. Throws NotEligible if the predecessor's weights don't fit
  * the ranker.
  */
-export async function evaluateTask(given: TaskInputs): Promise<LocalTask> {
-  const model = given.manifest.model ?? "";
-  const weights = paramsOf(await given.release.weights(model));
-  const before = await predecessor(given, weights);
-  const score = await given.graph(model, "score");
-  const wanted = rankerSamples(given);
+export async function evaluateTask(inputs: TaskInputs): Promise<LocalTask> {
+  const model = inputs.manifest.model ?? "";
+  const weights = paramsOf(await inputs.release.weights(model));
+  const before = await predecessor(inputs, weights);
+  const score = await inputs.graph(model, "score");
+  const wanted = rankerSamples(inputs);
   return {
     shapes: () => SHAPES,
     run: async (params, samples, _grad, draws) => {
@@ -66,9 +66,9 @@ function written(now: number, before: number): ReadonlyMap<string, UpdateTensor>
   );
 }
 
-async function predecessor(given: TaskInputs, weights: Params): Promise<Params> {
+async function predecessor(inputs: TaskInputs, weights: Params): Promise<Params> {
   const specs = [...weights].map(([name, { shape }]): [string, TensorSpec] => [name, { dtype: "float32", shape }]);
-  const content = await given.material(BEFORE);
+  const content = await inputs.material(BEFORE);
   try {
     return paramsOf(Object.entries(unpack(content, Object.fromEntries(specs), content.length)));
   } catch (broken) {

@@ -6,8 +6,8 @@ import { type LocalTask, type TaskInputs, gradientShapes, pooledGradient } from 
  * dL_u/dw of every parameter, for the mean loss over newly drawn samples of the reader. Works for every ranker whose
  * gradient graph takes clicks, click_mask and candidates, and optionally features, whatever its architecture.
  */
-export async function fullGradientTask(given: TaskInputs): Promise<LocalTask> {
-  const wanted = rankerSamples(given);
+export async function fullGradientTask(inputs: TaskInputs): Promise<LocalTask> {
+  const wanted = rankerSamples(inputs);
   return {
     shapes: gradientShapes,
     run: async (params, samples, grad, draws) => {

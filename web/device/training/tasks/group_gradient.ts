@@ -18,10 +18,10 @@ const SHARE = 0.5;
  * `vectors` [K, D]: half the clip times the reader's unit vector in its next group's row; `moves` [K, K]: half the clip
  * at (current group, next group). Throws NotEligible like `groupGradientTask`.
  */
-export async function nearestGroupTask(given: TaskInputs): Promise<LocalTask> {
-  const { protection, groups, choice } = await chosenGroups(given);
-  const { encoder, dimensions } = given.release.manifest;
-  const clicks = given.reading.clicked(encoder);
+export async function nearestGroupTask(inputs: TaskInputs): Promise<LocalTask> {
+  const { protection, groups, choice } = await chosenGroups(inputs);
+  const { encoder, dimensions } = inputs.release.manifest;
+  const clicks = inputs.reading.clicked(encoder);
   const { size } = groups;
   const shapes: Shapes = new Map([
     [VECTORS, [size, dimensions]],
@@ -53,10 +53,10 @@ const GRADIENT_SHARE = Math.sqrt(1 - MEMBER_SHARE ** 2);
  * within the clip's ball, and the subsequent clipping leaves the mark unchanged. Throws NotEligible if the release has
  * no groups, or no masks hide the group.
  */
-export async function groupGradientTask(given: TaskInputs): Promise<LocalTask> {
-  const { protection, groups, choice } = await chosenGroups(given);
-  const whole = await fullGradientTask(given);
-  const clicks = given.reading.clicked(given.release.manifest.encoder);
+export async function groupGradientTask(inputs: TaskInputs): Promise<LocalTask> {
+  const { protection, groups, choice } = await chosenGroups(inputs);
+  const whole = await fullGradientTask(inputs);
+  const clicks = inputs.reading.clicked(inputs.release.manifest.encoder);
   const shapes: Shapes = new Map([
     ...[...groups.weights].map(([name, { shape }]) => [GRADIENT_PREFIX + name, shape] as const),
     [MEMBERS, [groups.size]],
@@ -82,9 +82,9 @@ export async function groupGradientTask(given: TaskInputs): Promise<LocalTask> {
 
 /** Protection, groups and group choice of a round about groups. Throws NotEligible. */
 export async function chosenGroups(
-  given: TaskInputs,
+  inputs: TaskInputs,
 ): Promise<{ protection: SecureSum; groups: GroupModels; choice: GroupChoice }> {
-  const { release, manifest } = given;
+  const { release, manifest } = inputs;
   const model = manifest.model ?? "";
   const entry = release.manifest.models.get(model);
   if (!entry?.groups) throw new NotEligible("it trains groups of readers, but the release has none.");
@@ -92,7 +92,7 @@ export async function chosenGroups(
   if (protection.kind !== "secure_sum")
     throw new NotEligible("the reader's group may only be sent in a secure sum.");
   const groups = await release.groups(model);
-  const score = async (weights: Weights): Promise<ScoreGraph> => scoreGraphOf(await given.graph(model, "score"), weights);
+  const score = async (weights: Weights): Promise<ScoreGraph> => scoreGraphOf(await inputs.graph(model, "score"), weights);
   const choice = new GroupChoice(groups, await score(groups.vectors), await score(groups.nextVectors), entry.features.length);
   return { protection, groups, choice };
 }

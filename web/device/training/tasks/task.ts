@@ -56,14 +56,14 @@ export interface LocalTask {
  * everything.
  */
 export interface TaskKind {
-  readonly make: (given: TaskInputs) => Promise<LocalTask>;
+  readonly make: (inputs: TaskInputs) => Promise<LocalTask>;
   readonly role: "ranker" | "recall" | null;
   readonly graph: string | null;
   readonly needsSamples: boolean;
   readonly channel: "training" | "counts";
   readonly readsRelease: boolean;
   readonly heldOut: boolean;
-  readonly oneClick: (given: TaskInputs) => Promise<OneClick | null>;
+  readonly oneClick: (inputs: TaskInputs) => Promise<OneClick | null>;
 }
 
 /** Makes a kind with the defaults of most tasks. */

@@ -117,10 +117,10 @@ def rewritten(text: str, read: Callable[[str], Record] = records.read) -> str:
 
     Raises KeyError for a title, column or row that a record lacks, and ValueError for a mark without an end.
     """
-    begun = text.count("<!-- table: ") + text.count(SUMMARY) + text.count(REPRODUCED)
+    begin_marks = text.count("<!-- table: ") + text.count(SUMMARY) + text.count(REPRODUCED)
     marks = list(MARKED.finditer(text))
-    if begun != len(marks) + len(SUMMARISED.findall(text)) + len(LISTED.findall(text)):
-        raise ValueError(f"{begun} tables begin, {text.count(END)} end")
+    if begin_marks != len(marks) + len(SUMMARISED.findall(text)) + len(LISTED.findall(text)):
+        raise ValueError(f"{begin_marks} tables begin, {text.count(END)} end")
     last = {mark["record"]: mark.start() for mark in marks}
     written: set[str] = set()
 

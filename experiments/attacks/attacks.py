@@ -74,22 +74,22 @@ class AttackerKnowledge:
         keeps groups with the same attack below the similarity limit.
         """
         deviation, d = noise_deviation(self.protection, self.survivors), len(self.weights)
-        given, unit = self.survivors * self.protection.clip, _unit(direction)
-        limit = given + noise_length(deviation, d)
+        honest_length, unit = self.survivors * self.protection.clip, _unit(direction)
+        limit = honest_length + noise_length(deviation, d)
         lengths = [float(np.sqrt(max(0.0, limit**2 - deviation**2 * d)))]
-        number = given + noise_reach(deviation, d) - NOISE_ROOM * deviation
+        number = honest_length + noise_reach(deviation, d) - NOISE_ROOM * deviation
         lengths.append(number / max(float(np.abs(unit).max()), 1e-30))
         if not self.alone:
-            lengths.append(self._alike(given, deviation, d))
+            lengths.append(self._alike(honest_length, deviation, d))
         return LENGTH_FACTOR * min(lengths) * unit
 
-    def _alike(self, given: float, deviation: float, d: int) -> float:
+    def _alike(self, honest_length: float, deviation: float, d: int) -> float:
         """Return the longest attack that another group of this size can share, at the limit of `too_alike`.
 
         With x the length of each sum, x^2 = L^2 + s^2 d and L^2 = g^2 + z s (g + x).
         """
         reach = alike_deviations(self.groups) * deviation
-        rest = given**2 + reach * given + deviation**2 * d
+        rest = honest_length**2 + reach * honest_length + deviation**2 * d
         length = (reach + np.sqrt(reach**2 + 4 * rest)) / 2
         return float(np.sqrt(length**2 - deviation**2 * d))
 

@@ -92,8 +92,8 @@ class PlainGru(nn.Module):
 
 def plain(model: ModelT) -> ModelT:
     """Return a copy of the model with the plain layers and the same parameter values."""
-    made = copy.deepcopy(model)
-    for parent in list(made.modules()):
+    copied = copy.deepcopy(model)
+    for parent in list(copied.modules()):
         for name, child in list(parent.named_children()):
             if isinstance(child, SelfAttention):
                 setattr(parent, name, PlainAttention(child))
@@ -101,7 +101,7 @@ def plain(model: ModelT) -> ModelT:
                 setattr(parent, name, PlainPooling(child))
             elif isinstance(child, MaskedGru):
                 setattr(parent, name, PlainGru(child))
-    return made
+    return copied
 
 
 ROUNDS = 40
@@ -142,8 +142,8 @@ class GraphCase:
         """
         weights = {name.removeprefix("p."): each for name, each in self.feed.items() if name.startswith("p.")}
         session = GraphSession(self.graph, weights)
-        given = {name: each for name, each in self.feed.items() if name in session.inputs}
-        return lambda: session(**given)
+        inputs = {name: each for name, each in self.feed.items() if name in session.inputs}
+        return lambda: session(**inputs)
 
 
 @cache
@@ -158,23 +158,28 @@ def drawn_case(
     name: str, purpose: str, batch: int, reader: str = SOME, clicks: int = CLICKS, columns: int = CLICKS
 ) -> GraphCase:
     """Draw readers with at most `clicks` clicks, keeping the newest `columns` of their padded histories."""
-    made = _exported(name, purpose)
-    drawn = draw_inputs(_free(made.spec), (reader,) * batch, torch.Generator().manual_seed(SEED), clicks=clicks)
+    exported = _exported(name, purpose)
+    drawn = draw_inputs(_free(exported.spec), (reader,) * batch, torch.Generator().manual_seed(SEED), clicks=clicks)
     inputs = {key: _fitted(each, key, columns) for key, each in drawn.items()}
-    feed: GraphInputs = {f"p.{key}": each.numpy() for key, each in parameters(made.model).items()}
+    feed: GraphInputs = {f"p.{key}": each.numpy() for key, each in parameters(exported.model).items()}
     feed |= {key: each.numpy() for key, each in inputs.items()}
-    given = list(inputs.values())
+    tensors = list(inputs.values())
     return GraphCase(
-        made.graph, feed, in_torch(made.model, made.spec, given), in_torch(plain(made.model), made.spec, given)
+        exported.graph,
+        feed,
+        in_torch(exported.model, exported.spec, tensors),
+        in_torch(plain(exported.model), exported.spec, tensors),
     )
 
 
 def _free(spec: GraphSpec) -> GraphSpec:
     """Return the spec with histories of any length, even for graphs that take fifty."""
 
-    def freed(given: GraphInput) -> GraphInput:
-        place = CLICKS_PLACES.get(given.name)
-        return replace(given, axes=tuple(CLICKS_AXIS if at == place else axis for at, axis in enumerate(given.axes)))
+    def freed(declared: GraphInput) -> GraphInput:
+        place = CLICKS_PLACES.get(declared.name)
+        return replace(
+            declared, axes=tuple(CLICKS_AXIS if at == place else axis for at, axis in enumerate(declared.axes))
+        )
 
     return replace(spec, inputs=tuple(map(freed, spec.inputs)))
 
@@ -223,14 +228,14 @@ def timed(*works: Callable[[], object]) -> list[float]:
     """Return the median milliseconds of each function, measured in alternation, so that a busy machine slows
     all alike.
     """
-    taken: list[list[float]] = [[] for _ in works]
+    measured: list[list[float]] = [[] for _ in works]
     for turn in range(WARM_UP + ROUNDS):
-        for work, times in zip(works, taken, strict=True):
+        for work, times in zip(works, measured, strict=True):
             started = time.thread_time()
             work()
             if turn >= WARM_UP:
                 times.append((time.thread_time() - started) * 1000)
-    return [float(np.median(times)) for times in taken]
+    return [float(np.median(times)) for times in measured]
 
 
 PRODUCTS = frozenset({"Gemm", "FusedGemm", "MatMul", "FusedMatMul", "GRU"})
@@ -290,12 +295,12 @@ def _training() -> Table:
 def _lengths() -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name in TRAINED:
-        for said, reader, clicks in HISTORIES:
+        for label, reader, clicks in HISTORIES:
             padded = drawn_case(name, "gradient", BATCH, reader, clicks)
             _, longest = clicks_of(padded)
             cut = drawn_case(name, "gradient", BATCH, reader, clicks, longest)
             ours, whole, equal = timed(padded.on_device(), padded.plain, cut.plain)
-            rows.append((name, said, whole, equal, ours, whole / ours, equal / ours))
+            rows.append((name, label, whole, equal, ours, whole / ours, equal / ours))
     columns = (
         *("model", "histories", "torch eager ms, padded to 50", "torch eager ms, cut to the longest"),
         *("graph on a device ms", "times faster than padded", "than cut"),
@@ -362,8 +367,8 @@ def products_ms(graph: bytes, run: Callable[[ort.InferenceSession], Callable[[],
         for _ in range(PRODUCT_RUNS):
             work()
         events = json.loads(Path(session.end_profiling()).read_text())
-    taken: dict[str, list[float]] = defaultdict(list)
+    measured: dict[str, list[float]] = defaultdict(list)
     for event in events:
         if event.get("cat") == "Node" and event["args"].get("op_name") in PRODUCTS and "dur" in event:
-            taken[event["name"]].append(event["dur"] / 1000)
-    return sum(min(each) for name, each in taken.items() if name.endswith("_kernel_time"))
+            measured[event["name"]].append(event["dur"] / 1000)
+    return sum(min(each) for name, each in measured.items() if name.endswith("_kernel_time"))

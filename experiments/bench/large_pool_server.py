@@ -44,8 +44,8 @@ def served_pool(seeds: Floats, count: int) -> dict[str, float]:
         _fill(settings, vectors[:count])
         new = folder / "new.npy"
         np.save(new, vectors[count:])
-        asked = [sys.executable, "-m", "experiments.bench.large_pool_server", scratch, str(new)]
-        output = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout
+        command = [sys.executable, "-m", "experiments.bench.large_pool_server", scratch, str(new)]
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     figures: dict[str, float] = json.loads(output)
     return figures
 
@@ -161,10 +161,10 @@ def _scores(seed: int) -> dict[str, object]:
 
 
 def _answer_ms(services: Services, report: dict[str, object]) -> float:
-    asked = RecallRequest.model_validate({"release": short_release(RELEASE), "limit": LIMIT, "report": report})
+    request = RecallRequest.model_validate({"release": short_release(RELEASE), "limit": LIMIT, "report": report})
     started = time.perf_counter()
-    if services.service.kept(asked) is None:
-        services.service.answer(asked, Stopwatch())
+    if services.service.kept(request) is None:
+        services.service.answer(request, Stopwatch())
     return (time.perf_counter() - started) * 1_000
 
 

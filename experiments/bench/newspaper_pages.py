@@ -157,8 +157,10 @@ class Reader:
             steady=score.total - score.terms["reactions"],
         )
         recent = age_hours(candidates, NOW) <= self.settings.fresh_hours
-        said = reasons(candidates, page, user_preferences, score, similarity, recent)
-        return [PageCard(int(rows[place.row]), place.slot, reason) for place, reason in zip(page, said, strict=True)]
+        page_reasons = reasons(candidates, page, user_preferences, score, similarity, recent)
+        return [
+            PageCard(int(rows[place.row]), place.slot, reason) for place, reason in zip(page, page_reasons, strict=True)
+        ]
 
     def _offered(self, seed: int) -> NDArray[np.intp]:
         """Return rows of the last answer, the copy of the pool, and the default list, each row once."""

@@ -46,7 +46,7 @@ class LoadAnswers:
 
     def percentile_ms(self, status: int, percent: float) -> float | None:
         """Return a percentile of the milliseconds of requests with this status; None if there are none."""
-        known = [one for one, said in zip(self.waited_ms, self.status, strict=True) if said == status]
+        known = [one for one, received in zip(self.waited_ms, self.status, strict=True) if received == status]
         return float(np.percentile(known, percent)) if known else None
 
     def troubles(self) -> str:
@@ -120,9 +120,9 @@ async def offer(
             async with asyncio.timeout(TIME_OUT_SEC):
                 while free and free[-1].lost:
                     free.pop()
-                taken = free.pop() if free else await connected()
-                status = await taken.ask(draw())
-                free.append(taken)
+                connection = free.pop() if free else await connected()
+                status = await connection.ask(draw())
+                free.append(connection)
         except (TimeoutError, OSError) as trouble:
             status = "time-out" if isinstance(trouble, TimeoutError) else "connection lost"
         found.status.append(status)

@@ -58,8 +58,8 @@ def _row(name: str, found: dict[str, list[float]]) -> tuple[Cell, ...]:
     kept = statistics.median(found["from memory"])
     if "made each time" not in found:
         return (name, kept, None, None)
-    made = statistics.median(found["made each time"])
-    return (name, kept, made, made / kept)
+    computed = statistics.median(found["made each time"])
+    return (name, kept, computed, computed / kept)
 
 
 def _polls(url: str) -> dict[str, str]:

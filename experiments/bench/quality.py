@@ -122,8 +122,8 @@ WILLING = PrivacySettings(
 
 def run(data: Path) -> list[Table]:
     """Return two tables: the curves, which are also written for the console, and the rounds."""
-    with tempfile.TemporaryDirectory() as made:
-        home = Path(made)
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
         settings = _folder(home / "backend")
         os.environ.update(BACKEND)
         with running_backend(settings) as backend:
@@ -229,17 +229,22 @@ def served(url: str, device: Device, pool: Pool) -> tuple[str, ServedRanking]:
 
 def _answer(url: str, release: str, code: int, row_of: Mapping[str, int]) -> np.ndarray:
     """Return rows of the server's answer to one report, without articles newer than the held-out readers."""
-    asked = RecallRequest(release=short_release(release), limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code))
+    request = RecallRequest(
+        release=short_release(release), limit=LIMIT, report=CodeReport(codebook=CODEBOOK, code=code)
+    )
     answer = httpx.post(
-        f"{url}/v1/recall", content=asked.model_dump_json(), headers={"content-type": "application/json"}, timeout=30.0
+        f"{url}/v1/recall",
+        content=request.model_dump_json(),
+        headers={"content-type": "application/json"},
+        timeout=30.0,
     ).raise_for_status()
     cards = RecallAnswer.model_validate_json(answer.content).candidates
     return np.array([row_of[card.id] for card in cards if card.id in row_of], dtype=np.int64)
 
 
 def _judged(rounds: int, url: str, fleet: Fleet, pool: Pool, readers: list[HeldoutReader]) -> MeasuredRelease:
-    release, given = served(url, fleet.members[0].device, pool)
-    marks = judge(readers, pool, given)
+    release, ranking = served(url, fleet.members[0].device, pool)
+    marks = judge(readers, pool, ranking)
     _tell(rounds, release, marks.auc, marks.ranked, marks.answered)
     return MeasuredRelease(rounds, release, marks)
 

@@ -261,9 +261,9 @@ def _first_asked(client: httpx.Client, server: RecallServer, size: int) -> dict[
 
 def _ask(client: httpx.Client, size: int, code: int) -> tuple[dict[str, float], float]:
     """Send one request by this code; return its Server-Timing and round trip in ms."""
-    asked = RecallRequest(release=SHORT, limit=LIMIT, report=CodeReport(codebook=size, code=code)).model_dump()
+    request = RecallRequest(release=SHORT, limit=LIMIT, report=CodeReport(codebook=size, code=code)).model_dump()
     started = time.perf_counter()
-    answer = client.post("/v1/recall", json=asked, timeout=120.0)
+    answer = client.post("/v1/recall", json=request, timeout=120.0)
     answer.raise_for_status()
     return parse_server_timing(answer.headers["server-timing"]), (time.perf_counter() - started) * 1_000
 

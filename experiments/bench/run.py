@@ -76,8 +76,8 @@ def run_bench(
     """
     console.print(f"bench {name} ...", style="bold")
     try:
-        given = {"sizes": tuple(sizes), "systems": tuple(systems)}
-        chosen = {option: values for option, values in given.items() if values}
+        options = {"sizes": tuple(sizes), "systems": tuple(systems)}
+        chosen = {option: values for option, values in options.items() if values}
         tables: list[Table] = import_module(BENCHES[name].module).run(data, **chosen)
     except DataMissing as missing:
         console.print(f"  skipped: {missing}", style="yellow", markup=False)

@@ -188,15 +188,15 @@ def _threads(keystream: float) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for masks in (CLIENTS, CLIENTS + DROPOUTS * (CLIENTS - DROPOUTS)):
         seeds = [number.to_bytes(32, "big") for number in range(masks)]
-        taken: list[float] = []
+        times: list[float] = []
         for threads in (1, os.cpu_count() or 1):
             tries: list[float] = []
             for _ in range(TRIES):
                 started = time.perf_counter()
                 apply_masks(vector, seeds, threads=threads)
                 tries.append(time.perf_counter() - started)
-            taken.append(min(tries))
-        rows.append((masks, *taken, masks * LENGTH * 4 / keystream / 1e9))
+            times.append(min(tries))
+        rows.append((masks, *times, masks * LENGTH * 4 / keystream / 1e9))
     columns = ("masks", "one thread s", f"{os.cpu_count()} threads s", "keystream alone s")
     note = (
         f"Seconds on the wall, best of {TRIES}, for masks of {LENGTH:,} values: a client's, and the server's at "

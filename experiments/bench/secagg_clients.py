@@ -61,8 +61,8 @@ class WireClient:
     @classmethod
     def joining(cls, http: httpx.Client, release: str, task: str, draw: Draw) -> WireClient | None:
         """Check in; return None if there is no place."""
-        asked = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": [task]}
-        answer = http.post("/v1/rounds/check-in", json=asked).raise_for_status()
+        request = {"protocol": PROTOCOL_VERSION, "release": short_release(release), "tasks": [task]}
+        answer = http.post("/v1/rounds/check-in", json=request).raise_for_status()
         if answer.status_code == 204:
             return None
         signed = SignedOffer.model_validate_json(answer.content)

@@ -188,10 +188,10 @@ def _bare_graphs(work: SimulationTask, readers: list[int], wait: Callable[[], in
 @cache
 def _version(module: str) -> str:
     """Return a peer's version; '' if no Python is named that has it."""
-    asked = subprocess.run(
+    completed = subprocess.run(
         [_python(), "-c", f"import {module}; print({module}.__version__)"], capture_output=True, text=True, check=False
     )
-    return asked.stdout.strip()
+    return completed.stdout.strip()
 
 
 def _python() -> str:

@@ -103,8 +103,8 @@ def by_hand() -> list[str]:
 
 def measured(systems: Sequence[str], *, devices: int, rounds: int, articles: int) -> dict[str, SystemRuns]:
     """Run `rounds` rounds of each system, in sequence, with a fleet of `devices`."""
-    with tempfile.TemporaryDirectory() as made:
-        home = Path(made)
+    with tempfile.TemporaryDirectory() as scratch:
+        home = Path(scratch)
         with running_backend(prepared_folder(home / "backend", articles)) as backend:
             fleet = Fleet(DeviceSettings(data_dir=home, backend_url=backend.url, privacy=WILLING), devices, seed=SEED)
             operator = Operator(backend.url, backend.settings.admin_token_file)

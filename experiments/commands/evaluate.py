@@ -244,8 +244,8 @@ def fl_mv_dssm(
     from experiments.papers.fl_mv_dssm.study import MovieLensStudy, wanted
     from experiments.papers.fl_mv_dssm.training import MovieLensSettings
 
-    given: dict[str, Any] = {"gamma": gamma, "negatives": negatives, "server_rate": server_rate}
-    choices = Choices(rounds, **{name: value for name, value in given.items() if value is not None})
+    options: dict[str, Any] = {"gamma": gamma, "negatives": negatives, "server_rate": server_rate}
+    choices = Choices(rounds, **{name: value for name, value in options.items() if value is not None})
     sizes = MovieLensSettings(rounds, validate)
 
     if only_figures(figures, smoke):

@@ -91,13 +91,13 @@ def evaluate(context: typer.Context, make: Make, alone: bool) -> None:
     """
     from experiments.study import conduct
 
-    given = context.params
-    out = Path(given["out"]) if given.get("out") else None
+    parameters = context.params
+    out = Path(parameters["out"]) if parameters.get("out") else None
     with refusals():
-        tables = conduct(make(), console=says, out=out, processes=1 if alone else given.get("processes", 1))
-    if given["record"]:
-        keep(f"{context.info_name}{'-figures' * bool(given.get('figures'))}", tables, called(context))
-    show(tables, given["as_json"])
+        tables = conduct(make(), console=says, out=out, processes=1 if alone else parameters.get("processes", 1))
+    if parameters["record"]:
+        keep(f"{context.info_name}{'-figures' * bool(parameters.get('figures'))}", tables, called(context))
+    show(tables, parameters["as_json"])
 
 
 def only_figures(figures: bool, smoke: bool) -> bool:
@@ -122,8 +122,8 @@ def called(context: typer.Context) -> str:
         name, source = str(option.name), context.get_parameter_source(str(option.name))
         if name in OF_THIS_MACHINE or source is None or source.name != "COMMANDLINE":
             continue
-        given = context.params[name]
-        for value in given if isinstance(given, list | tuple) else [given]:
+        argument = context.params[name]
+        for value in argument if isinstance(argument, list | tuple) else [argument]:
             text = f'"{value}"' if " " in str(value) else str(value)
             words += [option.opts[0]] if value is True else [option.opts[0], text]
     return " ".join(words)

@@ -100,9 +100,9 @@ def _ratings(path: Path, users: int, films: int) -> tuple[csr_array, NDArray[np.
         if pair in pairs:
             raise MalformedRow(path, line, f"user {user} has rated film {film} already, in line {pairs[pair]}")
         pairs[pair] = line
-    given = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
-    places = np.lexsort((given[:, 1], given[:, 0]))
-    rows, columns = given[places].T
+    ratings = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    places = np.lexsort((ratings[:, 1], ratings[:, 0]))
+    rows, columns = ratings[places].T
     return csr_array((np.ones(len(places), np.float32), (rows, columns)), shape=(users, films)), places
 
 

@@ -57,8 +57,8 @@ def model_scores(
             real = np.arange(padded.shape[1]) < lengths[:, None]
             places = np.concatenate([np.arange(*candidates.offsets[row : row + 2]) for row in rows])
             padded[real] = candidates.values[places]
-            given = library.samples(clicks[rows], padded)
-            inputs = [torch.from_numpy(getattr(given, name)) for name in ("clicks", "click_mask", "candidates")]
+            samples = library.samples(clicks[rows], padded)
+            inputs = [torch.from_numpy(getattr(samples, name)) for name in ("clicks", "click_mask", "candidates")]
             if library.features is not None:
                 inputs.append(torch.from_numpy(library.features(clicks[rows], padded)))
             found = call(model, "forward", values, inputs).numpy()

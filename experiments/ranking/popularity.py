@@ -185,18 +185,20 @@ def readers_of(impressions: Impressions, ids: Sequence[str]) -> Iterator[tuple[s
 
 
 def weighed(
-    impressions: Impressions, given: CountContributions, weight: float = KNOWN_WEIGHTS["popularity"]
+    impressions: Impressions, contributions: CountContributions, weight: float = KNOWN_WEIGHTS["popularity"]
 ) -> LiftArray:
     """Return the popularity term of the score, flat: weight x popularity, from all contributions but the
     reader's own.
     """
     shown = np.unique(impressions.candidates.values)  # the order of the list
-    clicks, displays = (np.array(list(each.values())) for each in (given.opened.clicks, given.opened.displays))
-    whole = _counted(given.opened, clicks, displays)
+    clicks, displays = (
+        np.array(list(each.values())) for each in (contributions.opened.clicks, contributions.opened.displays)
+    )
+    whole = _counted(contributions.opened, clicks, displays)
     places = np.searchsorted(shown, impressions.candidates.values)
     owners = impressions.candidates.owners
-    mine = {name: np.stack([own[name] for own in given.own])[owners, places] for name in (CLICKED, DISPLAYED)}
-    others = _counted(given.opened, clicks[places] - mine[CLICKED], displays[places] - mine[DISPLAYED])
+    mine = {name: np.stack([own[name] for own in contributions.own])[owners, places] for name in (CLICKED, DISPLAYED)}
+    others = _counted(contributions.opened, clicks[places] - mine[CLICKED], displays[places] - mine[DISPLAYED])
     usual = usual_rates(whole, exposure(whole))
     nothing = np.zeros(len(others))
     lifts = posterior_lifts(others, exposure(others, whole), nothing, usual.spread, usual)

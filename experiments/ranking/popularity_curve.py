@@ -79,7 +79,7 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
         joined: tuple[Cell, ...] = (None, None, None)
         if any(len(groups) > 1 for groups in dealt(devices)):
             drawn = list(in_groups(readers, devices, noise, draws))
-            aucs = _aucs(mind, cosine, (given for given, _ in drawn))
+            aucs = _aucs(mind, cosine, (contributions for contributions, _ in drawn))
             joined = (*_mean_and_deviation(aucs), f"{np.mean([deviation for _, deviation in drawn]):.2f}")
         expected = reliability(devices, usage, noise)
         rows.append(
@@ -105,8 +105,8 @@ def curve_table(mind: Mind, cosine: NDArray[np.float64], *, draws: int, sizes: S
     return Table("Private counts by number of devices, MIND subset dev", COLUMNS, rows, notes)
 
 
-def _aucs(mind: Mind, cosine: NDArray[np.float64], given: Iterable[CountContributions]) -> NDArray[np.float64]:
-    return np.array([metrics(mind.dev, cosine + weighed(mind.dev, one)).auc for one in given])
+def _aucs(mind: Mind, cosine: NDArray[np.float64], contributions: Iterable[CountContributions]) -> NDArray[np.float64]:
+    return np.array([metrics(mind.dev, cosine + weighed(mind.dev, one)).auc for one in contributions])
 
 
 def _mean_and_deviation(found: NDArray[np.float64]) -> tuple[str, str | None]:

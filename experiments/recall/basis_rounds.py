@@ -213,8 +213,8 @@ class TrainedReaders:
             for _ in range(strategy.vote_every):
                 draft = self._stepped(plan, strategy, draft, axes, rng)
             whole = replace(draft, begun=start.astype(np.float64), noise=noise + draft.noise)
-            asked = draft if plan.voters else replace(draft, noise=0.0)  # without a vote, noise does not matter
-            if strategy.worth(asked, served[-1]) and self._voted(plan, draft, served[-1], rng):
+            candidate = draft if plan.voters else replace(draft, noise=0.0)  # without a vote, noise does not matter
+            if strategy.worth(candidate, served[-1]) and self._voted(plan, draft, served[-1], rng):
                 served.append(draft.prototypes.astype(np.float32))
                 draft, published, noise = BasisDraft.begin(served[-1]), published + 1, whole.noise
             else:
@@ -232,9 +232,11 @@ class TrainedReaders:
         mechanism = secure_sum_of(plan.spec.protection)
         cohort = rng.choice(self.count, size=plan.cohort, replace=False)
         mine = self.samples.of_readers(cohort, held=False)
-        given = clipped(gradients(self.lists(draft.prototypes, axes), mine, plan.cohort, EPSILON), mechanism.clip)
+        contributions = clipped(
+            gradients(self.lists(draft.prototypes, axes), mine, plan.cohort, EPSILON), mechanism.clip
+        )
         noise = noise_deviation(mechanism, plan.cohort)
-        opened = given.sum(axis=0) + noise * rng.normal(size=given.shape[1:])
+        opened = contributions.sum(axis=0) + noise * rng.normal(size=contributions.shape[1:])
         total = Aggregate.of_opened(WeightedSum({PREFIX + STEPS: opened}, plan.cohort), mechanism.clip)
         return strategy.stepped(draft, total, noise / plan.cohort, axes)
 
@@ -246,8 +248,8 @@ class TrainedReaders:
         cohort = rng.choice(self.count, size=plan.voters, replace=False)
         none = np.zeros((0, served.shape[1]), dtype=np.float32)
         mine = self.samples.of_readers(cohort, held=True)
-        given = votes(self.lists(draft.prototypes, none), self.lists(served, none), mine, plan.voters, EPSILON)
-        opened = given.sum(axis=0) + noise_deviation(mechanism, plan.voters) * rng.normal(size=len(SHAPES))
+        ballots = votes(self.lists(draft.prototypes, none), self.lists(served, none), mine, plan.voters, EPSILON)
+        opened = ballots.sum(axis=0) + noise_deviation(mechanism, plan.voters) * rng.normal(size=len(SHAPES))
         sums = {name: opened[place : place + 1] for place, name in enumerate(SHAPES)}
         verdict, least = vote.judge(Aggregate.of_opened(WeightedSum(sums, plan.voters), mechanism.clip), mechanism)
         return verdict.gain > least

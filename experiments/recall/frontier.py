@@ -273,7 +273,7 @@ def measure(titles: Vectors, first: Vectors, test: WarmSplit, chosen: Validation
                 100 * changed(pages, page),
                 100 * changed(final_page(answers, by_content, PAGE), content_page),
                 drawn,
-                None if attack is None else _told(attack, targets, test.news),
+                None if attack is None else _percentages(attack, targets, test.news),
             )
         )
 
@@ -352,10 +352,10 @@ def _best(study: EmbeddedSplit, mode: Callable[[float], PossibleLists], tried: S
 
 def _strongest(study: EmbeddedSplit, mode: Callable[[float], PossibleLists]) -> float:
     targets = _histories(study.split)
-    return max(ATTACK_SHARPNESSES, key=lambda s: _told(mode(s), targets, study.split.news)[1])
+    return max(ATTACK_SHARPNESSES, key=lambda s: _percentages(mode(s), targets, study.split.news)[1])
 
 
-def _told(answers: PossibleLists, targets: Sequence[Rows], news: int) -> tuple[float, float]:
+def _percentages(answers: PossibleLists, targets: Sequence[Rows], news: int) -> tuple[float, float]:
     found = 100 * recall(answers, targets, news, (100, 400)).mean(axis=0)
     return float(found[0]), float(found[1])
 

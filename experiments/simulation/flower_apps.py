@@ -56,7 +56,7 @@ class GridClients:
         if not nodes:
             raise FlowerFailed("no node of Flower is connected")
         held = _record(params)
-        asked = [
+        messages = [
             Message(
                 RecordDict({PARAMETERS: held, ASKED: ConfigRecord({"reader": reader, "round": round_number})}),
                 dst_node_id=nodes[reader % len(nodes)],
@@ -66,7 +66,7 @@ class GridClients:
             for reader in readers
         ]
         found: dict[int, Update] = {}
-        for answer in self._grid.send_and_receive(asked, timeout=self._timeout_sec):
+        for answer in self._grid.send_and_receive(messages, timeout=self._timeout_sec):
             if answer.has_error():
                 raise FlowerFailed(f"node {answer.metadata.src_node_id}: {answer.error.reason}")
             metrics = answer.content.metric_records[METRICS]
@@ -87,8 +87,8 @@ def client_app(make_device: Callable[[], SimulatedDevice]) -> ClientApp:
     @app.train()
     def train(message: Message, context: Context) -> Message:
         params = {name: each.numpy() for name, each in message.content.array_records[PARAMETERS].items()}
-        asked = message.content.config_records[ASKED]
-        reader, round_number = int(asked["reader"]), int(asked["round"])
+        config = message.content.config_records[ASKED]
+        reader, round_number = int(config["reader"]), int(config["round"])
         update = make_device().update(params, reader, round_number)
         content = RecordDict(
             {

@@ -58,7 +58,7 @@ class SimulatedReader:
         reverse.
         """
         if bool(features) != (self.library.features is not None):
-            made = "without" if self.library.features is None else "with"
-            raise ValueError(f"features: {features or 'none'} requested, but the library was made {made} features")
+            built = "without" if self.library.features is None else "with"
+            raise ValueError(f"features: {features or 'none'} requested, but the library was made {built} features")
         rows = rng.permutation(self.samples.of_reader(self.reader))[:limit]
         return self.library.samples(self.samples.clicks[rows], self.samples.candidates(rows, negatives, rng))

@@ -235,9 +235,9 @@ def user_model(parts: tuple[float, float], seed: int) -> PartialUser:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = fednewsrec(heads=HEADS, head_dim=HEAD_DIM, attention_dim=ATTENTION_DIM)
-        made = PartialUser(model.attention, model.pooling, model.gru, model.fusion)
-    made.parts = parts
-    return made
+        partial_user = PartialUser(model.attention, model.pooling, model.gru, model.fusion)
+    partial_user.parts = parts
+    return partial_user
 
 
 @cache

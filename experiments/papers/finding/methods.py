@@ -265,7 +265,7 @@ CHOSEN: dict[str, dict[str, Values]] = {
 }
 
 
-def methods_of(base: str, asked: Sequence[str]) -> list[str]:
+def methods_of(base: str, requested: Sequence[str]) -> list[str]:
     """Return the requested methods, or all for which a base has values.
 
     Raises ValueError for a method without values. Paillier is for small models and needs gmpy2: without it FINDING-HE
@@ -274,8 +274,8 @@ def methods_of(base: str, asked: Sequence[str]) -> list[str]:
     there = [name for name in NAMES if name in (CENTRAL, "vanilla") or name in CHOSEN[base]]
     if find_spec("gmpy2") is None and ENCRYPTED in there:
         there.remove(ENCRYPTED)
-    missing = [name for name in asked if name not in there]
+    missing = [name for name in requested if name not in there]
     if missing:
         needs = " (pip install 'ownfeed[he]')" if missing[0] == ENCRYPTED and base == "small" else ""
         raise ValueError(f"method: {missing[0]!r} is not one of {', '.join(there)} for {base}{needs}")
-    return list(asked) or there
+    return list(requested) or there

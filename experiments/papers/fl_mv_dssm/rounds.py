@@ -134,10 +134,10 @@ def first_towers(system: ViewSystem, features: Features, seed: int) -> Towers:
     """
     users: dict[View, Parameters] = {}
     for view in system.views:
-        given = features.users[view]
-        tower = _drawn(given.shape[1], (seed, 1 + VIEWS.index(view)))
+        view_features = features.users[view]
+        tower = _drawn(view_features.shape[1], (seed, 1 + VIEWS.index(view)))
         if system.personal:
-            tower = {name: value.expand(len(given), *value.shape).clone() for name, value in tower.items()}
+            tower = {name: value.expand(len(view_features), *value.shape).clone() for name, value in tower.items()}
         users[view] = tower
     return Towers(_drawn(features.films.features, (seed, 0)), users, system.personal)
 
@@ -204,8 +204,8 @@ def fit_personal_towers(
     films = features.films.embed(towers.item)
     draw = passes(Films.of(split.train, split.catalogue), choices.negatives, choices.batches)
     users = dict(towers.users)
-    for view, given in features.users.items():
-        rows = torch.from_numpy(given[split.trained])
+    for view, view_features in features.users.items():
+        rows = torch.from_numpy(view_features[split.trained])
         own = towers.of(view, split.trained)
         for turn in range(choices.settling):
             drawn = [
@@ -250,9 +250,9 @@ def _local_passes(
     seed: tuple[int, int],
 ) -> Moved:
     drawn = [draw(int(user), np.random.default_rng((*seed, int(user), VIEWS.index(view)))) for user in cohort]
-    given = torch.from_numpy(features.users[view][cohort])
+    view_features = torch.from_numpy(features.users[view][cohort])
     sgd = LocalSgd(choices.local_rate, choices.gamma)
-    return descend(features.films, towers.item, towers.of(view, cohort), given, drawn, sgd, choices.clip)
+    return descend(features.films, towers.item, towers.of(view, cohort), view_features, drawn, sgd, choices.clip)
 
 
 def _users_after(

@@ -65,7 +65,7 @@ def tables(runs: Sequence[MovieLensRun], settings: MovieLensSettings, choices: C
         for row in (name, f"{name}, {HELD_OUT}", f"{name}, {ALL}"):
             if found := [run for run in runs if run.row == row]:
                 groups.setdefault(training.table, []).extend(found)
-    asked = (
+    held_out = (
         "a fifth of each user's training items, no test item" if settings.validate else "a fifth of each user's items"
     )
     chosen = (
@@ -75,7 +75,7 @@ def tables(runs: Sequence[MovieLensRun], settings: MovieLensSettings, choices: C
     ranked = "Ranked: all films except the user's own training items."
     notes = {
         "u1": (f"Held out: the dataset's u1.test, the first fifth of u.data. {ranked}", chosen),
-        "warm": (f"Held out: {asked}. {ranked}",),
+        "warm": (f"Held out: {held_out}. {ranked}",),
         "cold": (
             "FL-MV-DSSM with a tenth of the users, films or both left out of training. The paper does not say among "
             "which films held-out films are ranked, so both ways are shown.",
@@ -112,12 +112,14 @@ def _row(name: str, runs: Sequence[MovieLensRun]) -> tuple[Cell, ...]:
         ours = np.array([getattr(run.figures, metric) for run in runs])
         cells.append(_text(float(ours.mean()), float(ours.std(ddof=1)) if len(ours) > 1 else None))
         cells.append(_text(*getattr(known, metric)) if known else None)
-    cells.append(round(float(np.mean([_asked(run.figures.precision, run.figures.recall) for run in runs])), 1))
-    cells.append(round(_asked(known.precision[0], known.recall[0]), 1) if known else None)
+    cells.append(
+        round(float(np.mean([_mean_test_items(run.figures.precision, run.figures.recall) for run in runs])), 1)
+    )
+    cells.append(round(_mean_test_items(known.precision[0], known.recall[0]), 1) if known else None)
     return (name, *cells, len(runs), round(float(np.mean([run.seconds for run in runs]))))
 
 
-def _asked(precision: float, recall: float) -> float:
+def _mean_test_items(precision: float, recall: float) -> float:
     """Return 10 P / R: the average number of test items per user, over the users with test items."""
     return 10 * precision / recall if recall else 0.0
 

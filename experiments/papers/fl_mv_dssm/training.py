@@ -48,13 +48,13 @@ def evaluate(
     if scores.shape != split.test.shape:
         raise ValueError(f"scores must have shape {split.test.shape}, got {scores.shape}")
     among = split.candidates if candidates is None else candidates
-    asked = split.asked
-    shown = np.ones((len(asked), scores.shape[1]), dtype=bool)
-    shown[split.train[asked].nonzero()] = False
+    tested_users = split.asked
+    shown = np.ones((len(tested_users), scores.shape[1]), dtype=bool)
+    shown[split.train[tested_users].nonzero()] = False
     shown = shown[:, among]
-    wanted = split.test[asked].toarray()[:, among][shown] > 0
-    owners = np.repeat(np.arange(len(asked)), shown.sum(axis=1))
-    labels, flat = wanted.astype(np.int64), scores[asked][:, among][shown]
+    wanted = split.test[tested_users].toarray()[:, among][shown] > 0
+    owners = np.repeat(np.arange(len(tested_users)), shown.sum(axis=1))
+    labels, flat = wanted.astype(np.int64), scores[tested_users][:, among][shown]
     top, ranked = top_k(owners, labels, flat, K), by_impression(owners, labels, flat)
     return Figures(top.precision, top.recall, top.ndcg, ranked.auc, top.impressions)
 
@@ -169,9 +169,9 @@ def factorised(how: Factorising) -> Scorer:
     def score(
         bench: MovieLensBench, split: MovieLensSplit, build: int, settings: MovieLensSettings, choices: Choices
     ) -> dict[str, Scores]:
-        given = replace(how, rounds=settings.rounds)
+        factorising = replace(how, rounds=settings.rounds)
         films = Vocabulary.of(bench.movielens.titles).films(bench.movielens)
-        found = factorise(split, demographics(bench.movielens, split.trained), films, given, build)
+        found = factorise(split, demographics(bench.movielens, split.trained), films, factorising, build)
         return {"": found.astype(np.float32)}
 
     return score
@@ -219,9 +219,11 @@ def run_training(
     found = training.scorer(bench, split, build, settings, replace(choices, rounds=settings.rounds))
     seconds = time.process_time() - began
     every = np.arange(split.test.shape[1])
-    asked = {"": split.candidates} if len(split.candidates) == len(every) else {HELD_OUT: split.candidates, ALL: every}
+    film_sets = (
+        {"": split.candidates} if len(split.candidates) == len(every) else {HELD_OUT: split.candidates, ALL: every}
+    )
     return [
         MovieLensRun(f"{name}, {among}" if among else name, build, evaluate(scores, split, films), seconds)
         for scores in found.values()
-        for among, films in asked.items()
+        for among, films in film_sets.items()
     ]

@@ -129,7 +129,7 @@ def ranked(model: NewsRanker, impressions: Impressions, readers: Rows) -> NDArra
     padding, candidates = model.columns.padding, impressions.candidates
     clicks = impressions.histories.last(CLICKS, padding=padding)
     with torch.inference_mode():
-        made = model.made(clicks, candidates.values, np.array([padding]))
+        articles = model.made(clicks, candidates.values, np.array([padding]))
     scores = np.zeros(len(candidates.values), dtype=np.float32)
     order = np.argsort(candidates.lengths, kind="stable")
     for start in range(0, len(order), CHUNK):
@@ -140,5 +140,5 @@ def ranked(model: NewsRanker, impressions: Impressions, readers: Rows) -> NDArra
         places = np.concatenate([np.arange(*candidates.offsets[row : row + 2]) for row in rows])
         shown[real] = candidates.values[places]
         with torch.inference_mode():
-            scores[places] = model(trimmed(clicks[rows], padding), shown, readers[rows], made).numpy()[real]
+            scores[places] = model(trimmed(clicks[rows], padding), shown, readers[rows], articles).numpy()[real]
     return scores

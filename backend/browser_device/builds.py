@@ -141,10 +141,10 @@ class BuildStore:
                     self._files.put(key, path_of(folder, name, file).read_bytes())
             self._builds.put(f"{built.build}.json", built.model_dump_json().encode())
         last = list(dict.fromkeys([built.build, *reversed(served)]))[:BUILDS_KEPT]
-        gone = [key for key in here if key.removesuffix(".json") not in last]
-        for key in gone:
+        removed = [key for key in here if key.removesuffix(".json") not in last]
+        for key in removed:
             self._builds.delete(key)
-        if gone:
+        if removed:
             named = {kept_name(name, file) for each in self._known() for name, file in each.files.items()}
             for key in [each.key for each in self._files.list()]:
                 if key not in named:

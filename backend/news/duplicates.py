@@ -130,21 +130,21 @@ class Linked(NamedTuple):
     touched: set[int]
 
 
-def unlink(connection: Connection, gone: Mapping[int, Text]) -> UnlinkedDuplicates:
+def unlink(connection: Connection, removed: Mapping[int, Text]) -> UnlinkedDuplicates:
     """Remove articles from the links before their rows are deleted or changed.
 
-    `gone` holds the texts they were linked by. Pass the orphans to `link` in the same transaction.
+    `removed` holds the texts they were linked by. Pass the orphans to `link` in the same transaction.
     """
-    pairs = [{"b": key, "n": number} for number, keys in _keys(gone).items() for key in keys]
+    pairs = [{"b": key, "n": number} for number, keys in _keys(removed).items() for key in keys]
     if pairs:
         one = delete(BucketRow).where(BucketRow.bucket == bindparam("b"), BucketRow.news == bindparam("n"))
         connection.execute(one, pairs)
-    orphaned = among(connection, DuplicateRow.original, gone)
+    orphaned = among(connection, DuplicateRow.original, removed)
     orphans = set(connection.scalars(select(DuplicateRow.news).where(orphaned)))
-    mine = among(connection, DuplicateRow.news, gone)
+    mine = among(connection, DuplicateRow.news, removed)
     originals = set(connection.scalars(select(DuplicateRow.original).where(mine)))
     connection.execute(delete(DuplicateRow).where(mine | orphaned))
-    return UnlinkedDuplicates(orphans - gone.keys(), originals - gone.keys())
+    return UnlinkedDuplicates(orphans - removed.keys(), originals - removed.keys())
 
 
 def link(connection: Connection, fresh: Mapping[int, Text], orphans: Iterable[int] = ()) -> Linked:

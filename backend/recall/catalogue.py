@@ -58,12 +58,12 @@ class WithheldArticles:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def changed(self, gone: Keys, horizon: np.datetime64, older: Keys, more: WithheldArticles) -> WithheldArticles:
-        """A copy without the numbers in `gone` and without expired articles, and with `more`.
+    def changed(self, removed: Keys, horizon: np.datetime64, older: Keys, more: WithheldArticles) -> WithheldArticles:
+        """A copy without the numbers in `removed` and without expired articles, and with `more`.
 
         older: live articles that count as published before the horizon.
         """
-        kept = ~np.isin(self.numbers, gone) & ((self.published_at > horizon) | np.isin(self.numbers, older))
+        kept = ~np.isin(self.numbers, removed) & ((self.published_at > horizon) | np.isin(self.numbers, older))
         numbers = np.concatenate([self.numbers[kept], more.numbers])
         order = np.argsort(numbers)
         return WithheldArticles(numbers[order], np.concatenate([self.published_at[kept], more.published_at])[order])
@@ -118,8 +118,8 @@ class NewsColumns:
         """A copy with the rows in kept [n], and with `more` inserted before the kept rows at `before` (ascending)."""
         places = before.tolist()
 
-        def inserted(mine: Column, theirs: Column) -> Column:
-            return np.insert(mine if kept.all() else mine[kept], before, theirs)  # type: ignore[return-value]
+        def inserted(column: Column, new: Column) -> Column:
+            return np.insert(column if kept.all() else column[kept], before, new)  # type: ignore[return-value]
 
         return NewsColumns(
             inserted(self.numbers, more.numbers),
@@ -177,18 +177,18 @@ class OfferedNews:
         more = NewsColumns.of(row for rows, _ in found for row in rows)
         parts = [vectors for _, vectors in found if len(vectors)]
         vectors = np.concatenate(parts) if parts else np.empty((0, self.vectors.shape[1]), dtype=np.float32)
-        gone, at = reading.changed, utc_moments([reading.horizon])[0]
+        removed, at = reading.changed, utc_moments([reading.horizon])[0]
         columns = self.columns
-        places = np.searchsorted(columns.numbers, gone).clip(max=max(0, len(columns) - 1))
+        places = np.searchsorted(columns.numbers, removed).clip(max=max(0, len(columns) - 1))
         kept = (columns.published_at > at) | np.isin(columns.numbers, reading.older)
-        kept[places[columns.numbers[places] == gone] if len(columns) else places[:0]] = False
+        kept[places[columns.numbers[places] == removed] if len(columns) else places[:0]] = False
         before = np.searchsorted(columns.numbers[kept], more.numbers)
         held = self._held(more.numbers, vectors)
         return OfferedNews(
             columns.changed(kept, before, more),
             self.vectors.changed(kept, before, vectors, folder, held),
-            self.duplicates.changed(gone, at, reading.older, WithheldArticles.joined(duplicates)),
-            self.without_vector.changed(gone, at, reading.older, WithheldArticles.joined(without)),
+            self.duplicates.changed(removed, at, reading.older, WithheldArticles.joined(duplicates)),
+            self.without_vector.changed(removed, at, reading.older, WithheldArticles.joined(without)),
         )
 
     def _held(self, numbers: Keys, vectors: NDArray[np.float32]) -> NDArray[np.intp]:

@@ -62,11 +62,11 @@ def grow(previous: Indexed, keys: Keys, vectors: Vectors, rules: IndexRules) -> 
     if previous.vectors.shape[1] != vectors.shape[1] or not len(keys) or not len(previous.keys):
         return None
     stays_old, stays_new = _unchanged(previous, keys, vectors)
-    gone, new = previous.keys[~stays_old], ~stays_new
-    if len(gone) + int(new.sum()) > REBUILD_SHARE * len(keys) or _outgrown(previous, len(keys), rules):
+    removed, new = previous.keys[~stays_old], ~stays_new
+    if len(removed) + int(new.sum()) > REBUILD_SHARE * len(keys) or _outgrown(previous, len(keys), rules):
         return None
     index = previous.index.copy()
-    index.remove(gone)
+    index.remove(removed)
     index.add(keys[new], vectors[new])
     status = replace(previous.status, kind=index.kind, news=len(keys))
     if not index.exact:

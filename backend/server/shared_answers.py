@@ -111,7 +111,7 @@ class SharedAnswers:
 
         An answer that can't be kept is sent at once: then this returns None, to others who wait for it, too.
         """
-        asked_at = self._clock()
+        requested_at = self._clock()
         answer = self._under_way[key] = asyncio.get_running_loop().create_future()
         start: Message = {}
         parts: list[bytes] = []
@@ -139,7 +139,7 @@ class SharedAnswers:
                 headers=start["headers"],
                 body=body,
                 route=scope.get("route"),
-                fresh_until=asked_at + self._keep_sec,
+                fresh_until=requested_at + self._keep_sec,
                 weight_bytes=len(body) + len(scope["query_string"]) + ENTRY_BYTES,
                 etag=_etag_of(start["headers"]),
                 headers_of_304=_headers_of_304(start["headers"]),

@@ -62,9 +62,9 @@ def judge(complaints: Mapping[int, Collection[int]], limit: int, sources: Source
         for other in at_odds.pop(worst):
             at_odds[other].discard(worst)
     malicious = {member for group in named for member in by_source[group]}
-    gone = set(malicious)
+    excluded = set(malicious)
     for one, other in pairs:
         # A member that sent no message is out already, so a complaint about it needs nobody else to be left out.
-        if not gone & {one, other} and one in complaints and other in complaints:
-            gone |= {one, other}
-    return ComplaintVerdict(frozenset(gone), frozenset(malicious) if len(named) <= limit else frozenset())
+        if not excluded & {one, other} and one in complaints and other in complaints:
+            excluded |= {one, other}
+    return ComplaintVerdict(frozenset(excluded), frozenset(malicious) if len(named) <= limit else frozenset())

@@ -122,12 +122,12 @@ class PictureRepository:
             card = (PictureRow.of_text == 0) & PictureRow.news.in_(may.where(NewsRow.picture != ""))
             named = exists().where(TextPictureRow.news == PictureRow.news, TextPictureRow.place == PictureRow.of_text)
             text = PictureRow.news.in_(may) & named
-            gone = connection.execute(select(PictureRow.news, PictureRow.of_text).where(~(card | text))).all()
-        for rows in chunks(gone):
+            unlisted = connection.execute(select(PictureRow.news, PictureRow.of_text).where(~(card | text))).all()
+        for rows in chunks(unlisted):
             with writing(self._engine) as connection:
                 each = (and_(PictureRow.news == news, PictureRow.of_text == of_text) for news, of_text in rows)
                 connection.execute(delete(PictureRow).where(or_(*each)))
-        return len(gone)
+        return len(unlisted)
 
     def made(self, story: PicturedStory, sha256: str, size_bytes: int) -> None:
         """Record that a picture is stored, at the next position, or at its own if it is unchanged."""

@@ -111,12 +111,12 @@ class ScanIndex:
             self._assemble()
 
     def remove(self, keys: Keys) -> int:
-        gone = np.isin(self._keys, keys)
-        if gone.any():
-            self._codes.remove_ids(np.flatnonzero(gone))
-            self._keys, self._vectors = self._keys[~gone], self._vectors[~gone]
+        removed = np.isin(self._keys, keys)
+        if removed.any():
+            self._codes.remove_ids(np.flatnonzero(removed))
+            self._keys, self._vectors = self._keys[~removed], self._vectors[~removed]
             self._assemble()
-        return int(gone.sum())
+        return int(removed.sum())
 
     def copy(self) -> Self:
         return type(self)(faiss.clone_index(self._codes), self._keys, self._vectors, self._threads, self.effort)

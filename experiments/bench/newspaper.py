@@ -59,7 +59,7 @@ def prepared_newspaper(articles: int = ARTICLES) -> BackendSettings:
 
 @contextmanager
 def running_backend(
-    settings: BackendSettings | None = None, environment: Mapping[str, str] = MappingProxyType({})
+    settings: BackendSettings | None = None, workers: int = 1, environment: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[RunningBackend]:
     """Serve the newspaper, or another prepared folder, on a free port until the block ends.
 
@@ -77,7 +77,9 @@ def running_backend(
                 **DEMO_ADDRESSES,
                 **environment,
             }
-            processes.start("backend", ["serve", "--port", str(settings.port)], variables)
+            # without the option one process serves, and none supervises it
+            supervised = ["--workers", str(workers)] if workers > 1 else []
+            processes.start("backend", ["serve", "--port", str(settings.port), *supervised], variables)
             processes.wait_until_served("backend", f"{url}/v1/health", within_sec=START_WITHIN_SEC)
             yield RunningBackend(url, settings, processes)
         finally:

@@ -23,7 +23,7 @@ from backend.federation.optimizers import Optimizer, Weights
 from backend.federation.strategies.fedavg import FedAvg
 from device_app.training.gradients import Params
 from device_app.training.tasks.task import Update
-from experiments.simulation.clients import PartialSum, SimulatedDevice, add_updates, blocks_of, zeros
+from experiments.simulation.clients import PartialSum, SimulatedDevice, blocks_of, empty_sums, sum_updates
 from experiments.simulation.rounds import Rounds, simulate
 
 PARAMETERS, UPDATE, ASKED, METRICS = "parameters", "update", "asked", "metrics"
@@ -48,8 +48,8 @@ class GridClients:
         """Return the sum of each block, in the readers' order whichever answers first. Raises FlowerFailed."""
         updates = self._updates(params, readers, round_number)
         for block in blocks_of(readers):
-            sums = zeros(gradient_shapes(params))
-            yield PartialSum(sums, add_updates((updates[reader] for reader in block), sums), len(block))
+            sums = empty_sums(gradient_shapes(params))
+            yield PartialSum(sums, sum_updates((updates[reader] for reader in block), sums), len(block))
 
     def _updates(self, params: Params, readers: Sequence[int], round_number: int) -> dict[int, Update]:
         nodes = sorted(self._grid.get_node_ids())

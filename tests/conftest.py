@@ -73,10 +73,6 @@ ONE_ENGINE = (
 `make test`, both in `make qa`."""
 
 
-COLLECTED_AFTER = (20_000, 20, 20)
-"""Objects between two collections, of which Python's own 700 take a twelfth of a test's time."""
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     second = [each for each in items if each.path.as_posix().endswith(ONE_ENGINE) and "postgresql" in each.name]
@@ -89,13 +85,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Exclude imported objects from garbage collection, which would otherwise scan them again and again.
-
-    Nothing that a test measures depends on the number of collections; those of other processes are as usual.
-    """
+    """Exclude imported objects from garbage collection, which would otherwise scan them again and again."""
     gc.enable()
     gc.freeze()
-    gc.set_threshold(*COLLECTED_AFTER)
 
 
 @pytest.fixture(scope="session")

@@ -71,9 +71,9 @@ def test_parameter_belongs_to_the_layer_its_name_begins_with() -> None:
     names = ("pooling.hidden.weight", "pooling.hidden.bias", "attention.query.weight", "beta")
     layers = Layers(("pooling", "attention", "beta"))
     assert [layers.place(name) for name in names] == [0, 0, 1, 2]
-    with pytest.raises(ValueError, match="parameter betas: in 0 of the layers"):
+    with pytest.raises(ValueError, match="parameter betas: must be in one layer, is in 0 of"):
         layers.place("betas")
-    with pytest.raises(ValueError, match=r"parameter a\.b\.c: in 2 of the layers"):
+    with pytest.raises(ValueError, match=r"parameter a\.b\.c: must be in one layer, is in 2 of"):
         Layers(("a", "a.b")).place("a.b.c")
 
 

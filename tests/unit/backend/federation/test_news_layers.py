@@ -186,7 +186,7 @@ def test_round_training_fewer_layers_than_already_trained_is_refused(
     about = {"digest": "trained-2", "layers": 2, "dimensions": 256, "parameters": {}, "sha256": {}}
     (tmp_path / "encoder" / "encoder.json").write_text(json.dumps(about), encoding="utf-8")
     context = SimpleNamespace(data_dir=tmp_path, release=SimpleNamespace(encoder="trained-2"))
-    with pytest.raises(RoundImpossible, match="trained 2 top layers") as refused:
+    with pytest.raises(RoundImpossible, match="trained the top 2 layers") as refused:
         NewsSplit(layers=1).plan(NEWS_ROWS, context)  # type: ignore[arg-type]
     assert refused.value.limit == "the setting news_layers at least 2"
 

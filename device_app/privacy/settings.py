@@ -60,9 +60,9 @@ class PrivacySettings(BaseModel):
     search locally from then on.
     """
     epsilon_per_day_training: float = Field(default=0.0, ge=0)
-    """Pure epsilon that training uploads may cost in one UTC day. The paper's noise costs 20 per coordinate, so 4.9
-    million for about 245,000 coordinates; the default ranker's 262 coordinates cost 52.4. That is no guarantee, so the
-    default of 0 declines every upload; a reader who wants to train has to set such a number here.
+    """Pure epsilon that training uploads may cost in one UTC day. The paper's noise costs 20 per coordinate, which is
+    4.9 million for about 245,000 coordinates; the default ranker's 262 coordinates cost 52.4. That is not a guarantee,
+    so the default of 0 declines every upload; a reader who wants to train has to set such a number here.
     """
     epsilon_lifetime_training: float | None = Field(default=None, ge=0)
     """Pure epsilon that training may cost over the life of this device; none: only the daily limit applies."""

@@ -133,7 +133,7 @@ export function checkOffer(manifest: RoundManifest, terms: Terms): void {
   if (terms.trainable !== null && !terms.trainable.includes(manifest.model ?? ""))
     throw new NotEligible(`the release has no gradient of '${manifest.model}' for '${manifest.task}'.`);
   if (shapesText(manifest.shapes) !== shapesText(terms.shapes))
-    throw new NotEligible(`the round requests other tensors than '${manifest.task}' computes.`);
+    throw new NotEligible(`the round requests tensors that '${manifest.task}' does not compute.`);
   const closesAt = milliseconds(manifest.closes_at);
   if (closesAt <= terms.now) throw new NotEligible("the round has closed.", "late");
   if (closesAt > terms.now + LONGEST_ROUND_MS)

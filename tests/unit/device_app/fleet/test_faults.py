@@ -54,7 +54,7 @@ def test_simulated_faults_occur_at_their_rates_and_one_at_a_time() -> None:
         (["malicious=much"], "malicious: 'much' is not a number"),
         (["malicious=1.5"], "malicious: must be a share from 0 to 1"),
         (["malicious=nan"], "malicious: must be a share from 0 to 1"),
-        (["malicious=0.6", "crash=0.6"], r"1\.2 in all"),
+        (["malicious=0.6", "crash=0.6"], r"add up to 1\.2"),
     ],
 )
 def test_invalid_rate_is_named_in_the_error(words: list[str], why: str) -> None:

@@ -73,7 +73,7 @@ def test_offer_with_the_papers_noise_is_accepted_if_its_true_price_is_allowed() 
     [
         ({"task": "split_gradient"}, {}, NotEligible, "does not know the task"),
         ({"release": "r2"}, {}, NotEligible, "for release r2"),
-        ({"shapes": {"g.weights": (7,)}}, {}, NotEligible, "requests other tensors than 'recall' computes"),
+        ({"shapes": {"g.weights": (7,)}}, {}, NotEligible, "requests tensors that 'recall' does not compute"),
         ({"model": "ranker.nrms"}, {}, NotEligible, "no gradient of 'ranker.nrms'"),
         ({}, {"now": NOW + timedelta(minutes=1)}, NotEligible, "has closed"),
         ({"protection": LocalLaplace(clip=0.1, scale=0.009)}, {}, ProtectionTooWeak, "0.09"),

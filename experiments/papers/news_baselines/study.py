@@ -24,9 +24,8 @@ from experiments.papers.finding.protocol import judgeable, rows_of
 from experiments.papers.fl_mv_dssm.baselines import Factorising
 from experiments.papers.news_baselines.articles import ArticleColumns
 from experiments.papers.news_baselines.factors import DeepFusion, FactorisationMachine, factor_scores, factorise
-from experiments.papers.news_baselines.knowledge import Dan, Dkn
 from experiments.papers.news_baselines.training import NewsRanker, central_batches, ranked, train
-from experiments.papers.news_baselines.words import DIM, Denoised, Lstur, Npa, fednewsrec_model, nrms_model
+from experiments.papers.news_baselines.words import DIM, Dan, Denoised, Dkn, Lstur, Npa, fednewsrec_model, nrms_model
 from experiments.ranking.evaluation import each_impression
 from experiments.records import Cell, Table, required
 from experiments.simulation.rounds import Rounds

@@ -21,7 +21,6 @@ from experiments.papers.fl_mv_dssm.baselines import Factorising
 from experiments.papers.news_baselines import words
 from experiments.papers.news_baselines.articles import TITLE_PIECES, WORD_DIM, ArticleColumns, word_vectors
 from experiments.papers.news_baselines.factors import DeepFusion, FactorisationMachine, factor_scores, factorise
-from experiments.papers.news_baselines.knowledge import WINDOWS, Dan, Dkn
 from experiments.papers.news_baselines.study import (
     CENTRAL,
     MODELS,
@@ -31,7 +30,17 @@ from experiments.papers.news_baselines.study import (
     NewsBaselineStudy,
 )
 from experiments.papers.news_baselines.training import NewsRanker, central_batches, ranked, train
-from experiments.papers.news_baselines.words import CORRUPTED, Denoised, Lstur, Npa, fednewsrec_model, nrms_model
+from experiments.papers.news_baselines.words import (
+    CORRUPTED,
+    WINDOWS,
+    Dan,
+    Denoised,
+    Dkn,
+    Lstur,
+    Npa,
+    fednewsrec_model,
+    nrms_model,
+)
 from ownfeed import app
 
 NEWS, READERS = 30, 4

@@ -227,12 +227,13 @@ class SectionSorter:
             return bool(connection.execute(select(exists().where(_due(sorter_name(digest))))).scalar_one())
 
     def sort_waiting(self, digest: str, open_encoder: Callable[[], TextEncoder | None]) -> int:
-        """Sort if any article waits; return how many were sorted, 0 without an encoder.
+        """Sort up to STORIES_AT_ONCE articles if any wait; return how many were sorted, 0 without an encoder.
 
-        The encoder is opened only if needed.
+        The encoder is opened only if needed. Thousands may wait, and more arrive meanwhile, so the caller shows what is
+        sorted before it calls again.
         """
         encoder = open_encoder() if self.waiting(digest) else None
-        return 0 if encoder is None else self.step(encoder)
+        return 0 if encoder is None else self._some(encoder)
 
     def step(self, encoder: TextEncoder) -> int:
         """Sort articles with a vector by this encoder, in transactions of STORIES_AT_ONCE; return how many."""

@@ -67,7 +67,7 @@ class CatalogueUpdater:
         clock: Callable[[], datetime] = utc_now,
         prepare: Callable[[Catalogue], None] | None = None,
         counts: CountSource | None = None,
-        sort: Callable[[str, Callable[[], TitleEmbedder | None]], object] | None = None,
+        sort: Callable[[str, Callable[[], TitleEmbedder | None]], int] | None = None,
         turn: Turn = lambda: nullcontext(True),
         indexing: Turn = lambda: nullcontext(True),
     ) -> None:
@@ -78,7 +78,7 @@ class CatalogueUpdater:
         self._poll_sec, self._expire_every_sec, self._clock = poll_sec, expire_every_sec, clock
         self._prepare, self._counts, self._sort = prepare, counts, sort
         self._expired_at = self._rests_until = -np.inf
-        self._more_to_embed = False
+        self._more_to_embed = self._more_to_sort = False
         self._frozen_size = 0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -86,7 +86,7 @@ class CatalogueUpdater:
     def step(self) -> bool:
         """Do what is due once.
 
-        Return true if more titles wait, so that the next step should follow at once.
+        Return true if more may wait to be embedded or sorted, so that the next step should follow at once.
         """
         if time.monotonic() - self._expired_at >= self._expire_every_sec:
             self._pool.expire(self._clock())
@@ -103,15 +103,15 @@ class CatalogueUpdater:
             or catalogue.pool_version != self._pool.version()
             or catalogue.counted != counted
         )
-        if not stale and not catalogue.without_vector and not self._waits:
+        if not stale and not catalogue.without_vector and not self._waits and not self._more_to_sort:
             return False
         rests = catalogue.encoder == encoder and time.monotonic() < self._rests_until
-        if rests and not self._more_to_embed:
+        if rests and not self._more_to_embed and not self._more_to_sort:
             return False
         stored, self._more_to_embed = self._embedding.step(encoder)
         if self._sort is not None:
             with self._embedding.complaining():
-                self._sort(encoder, lambda: self._embedding.encoder(encoder))
+                self._more_to_sort = self._sort(encoder, lambda: self._embedding.encoder(encoder)) > 0
         if (stale or stored or self._waits) and not rests:
             try:
                 fresh = self._rebuilt(catalogue, encoder)
@@ -120,7 +120,7 @@ class CatalogueUpdater:
                 self._waits = False
             except IndexBeingBuilt:
                 self._waits = True
-        return self._more_to_embed
+        return self._more_to_embed or self._more_to_sort
 
     def rebuild(self) -> None:
         """Rebuild the catalogue from the whole pool while the current one serves.

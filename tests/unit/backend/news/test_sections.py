@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 import backend.news.sections as taxonomy_module
 from backend.db.engine import migrate, open_engine
+from backend.news import sections as sections_module
 from backend.news.followed_feeds import FollowedFeeds
 from backend.news.item import UNSORTED, NewsItem
 from backend.news.pool import NewsPool
@@ -141,6 +142,16 @@ def test_story_without_a_section_is_classified_once_and_a_second_delivery_change
     assert sorter.waiting(encoder.digest), "the one without a vector"
     assert pool.add(items, source=FEED).changed == 0
     assert sorter.sort_waiting(encoder.digest, lambda: encoder) == 0
+
+
+def test_many_waiting_stories_are_sorted_in_lots(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sections_module, "STORIES_AT_ONCE", 2)
+    pool, encoder, sorter = NewsPool(engine), _Words(), SectionSorter(engine)
+    FollowedFeeds(engine).add(FEED, NOW)
+    titles = [taxonomy()[row].sentences[0] for row in range(5)]
+    pool.add([story(row, title) for row, title in enumerate(titles)], source=FEED)
+    pool.store_vectors(encoder.digest, [f"n{row}" for row in range(5)], encoder.encode(titles), titles=titles)
+    assert [sorter.sort_waiting(encoder.digest, lambda: encoder) for _ in range(4)] == [2, 2, 1, 0]
 
 
 def test_encoder_is_not_opened_without_waiting_stories(engine: Engine) -> None:

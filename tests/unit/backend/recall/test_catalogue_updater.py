@@ -118,6 +118,23 @@ def test_catalogue_is_not_rebuilt_soon_after_a_long_build_while_titles_are_embed
     assert len(world.live.current) == 74
 
 
+def test_a_catalogue_is_shown_between_two_lots_of_stories_that_are_sorted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = UpdatedCatalogue(tmp_path, RandomTitles)
+    shown, left = [], [2, 2, 0]
+
+    def sort(digest: str, encoder: object) -> int:
+        shown.append(len(world.live.current))
+        return left.pop(0)
+
+    monkeypatch.setattr(world.updater, "_sort", sort)
+    before = len(world.live.current)
+    world.pool.add(items(3, first=100), source="test")
+    assert [world.updater.step() for _ in range(4)] == [True, True, False, False]
+    assert shown == [before, before + 3, before + 3], "sorted three times, until none was left"
+
+
 def test_grown_catalogue_is_left_out_of_garbage_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frozen_sizes: list[int] = []
     world = UpdatedCatalogue(tmp_path, RandomTitles)

@@ -168,9 +168,10 @@ class SeparateProcess:
             except BrokenProcessPool as ended:
                 self._process = None
                 raise ProcessEnded from ended
-            self._end = threading.Timer(self._idle_sec, self.close)
-            self._end.daemon = True
-            self._end.start()
+            finally:  # also after a batch that failed
+                self._end = threading.Timer(self._idle_sec, self.close)
+                self._end.daemon = True
+                self._end.start()
         return iter(found)
 
     def close(self) -> None:

@@ -96,6 +96,29 @@ def test_separate_process_serves_all_calls_until_it_is_idle_and_another_replaces
         executor.close()
 
 
+class FailingTask(DoublingTask):
+    """Fails on every batch."""
+
+    def open(self, threads: int) -> Callable[[int], int]:
+        def run(batch: int) -> int:
+            raise ValueError(f"{batch} can't be doubled")
+
+        return run
+
+
+def test_separate_process_also_ends_after_a_batch_that_failed() -> None:
+    executor = SeparateProcess(1, idle_sec=0.2)
+    try:
+        with pytest.raises(ValueError, match="7 can't be doubled"):
+            list(executor.map(FailingTask(), [7]))
+        until = time.monotonic() + 60
+        while executor._process is not None:
+            assert time.monotonic() < until, "it still runs though it has had no batches"
+            time.sleep(0.05)
+    finally:
+        executor.close()
+
+
 def test_killed_separate_process_is_reported_and_another_serves_the_next_call() -> None:
     executor = SeparateProcess(1)
     try:
